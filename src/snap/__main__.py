@@ -1,0 +1,5 @@
+import sys
+
+from snap.cli import main
+
+sys.exit(main())

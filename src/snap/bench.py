@@ -1,0 +1,207 @@
+"""How fast the engines are, and how fast this core could be.
+
+The roofline of a sample is the longer of two times, both measured on the spot: for the floating-
+point work of the rule at the rate of a loop that does nothing else, and for reading and writing W
+once. Engines and roofline take turns within one run, and the best of the turns counts, so that a
+busy machine disturbs the ratios as little as possible.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from snap.data import synthetic
+from snap.data.samples import Samples
+from snap.engines import population_class
+from snap.engines.kernels import COMPILE
+from snap.experiments import initial_weights
+from snap.trial import Configuration, Trial
+
+# Additions, multiplications and fused pairs of them per hidden weight and sample, as the reference
+# reading needs them: the update, the running sum of eq:sanger, the next product, the norm.
+WORK = {
+    ("hebbian", "linear-linear"): 5,
+    ("hebbian", "sigmoid-sigmoid-neuron"): 5,
+    ("hebbian", "exponential-exponential-neuron"): 6,
+    ("hebbian", "sigmoid-sigmoid-synapse"): 8,
+    ("hebbian", "exponential-exponential-synapse"): 6,
+    ("sgd", "linear-linear"): 3,
+    ("sgd", "sigmoid-sigmoid-neuron"): 3,
+    ("sgd", "exponential-exponential-neuron"): 4,
+    ("sgd", "sigmoid-sigmoid-synapse"): 6,
+}
+CHAIN = 16  # dependent multiply-adds per element in the arithmetic loop
+SAMPLES = {"cpu": 2000, "torch": 40, "reference": 10}  # a turn of each engine
+
+
+@njit(**COMPILE)
+def _arithmetic(values, factor, rounds):
+    """Multiply-adds on values that stay in the nearest cache."""
+    for _ in range(rounds):
+        for k in range(values.size):
+            v = values[k]
+            for _ in range(CHAIN):
+                v = v * factor + factor
+            values[k] = v
+
+
+@njit(**COMPILE)
+def _stream(W, rounds):
+    """Read and write every weight once, per round."""
+    for _ in range(rounds):
+        for k in range(W.size):
+            W[k] = -W[k]
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+class Roofline:
+    """The best times seen so far for this core's arithmetic and for W's way through the cache."""
+
+    def __init__(self, hidden: int, width: int) -> None:
+        self.weights = hidden * width
+        self.values = np.full(1024, 0.5, np.float32)
+        self.W = np.ones(self.weights, np.float32)
+        self.operation = self.traffic = np.inf  # seconds
+        self.turn()  # compiles
+        self.operation = self.traffic = np.inf
+
+    def turn(self) -> None:
+        factor = np.float32(0.5)
+        spent = _timed(lambda: _arithmetic(self.values, factor, 400))
+        self.operation = min(self.operation, spent / (400 * self.values.size * CHAIN))
+        self.traffic = min(self.traffic, _timed(lambda: _stream(self.W, 200)) / 200)
+
+    def sample(self, work: int) -> float:
+        """Seconds for a sample whose rule does `work` operations per weight."""
+        return max(work * self.weights * self.operation, self.traffic)
+
+
+def _samples() -> Samples:
+    """As many images as MNIST has, so that they come from memory as they do in earnest."""
+    files = synthetic.files()
+    images = files["train-images-idx3-ubyte"].reshape(synthetic.TRAIN, -1)
+    labels = files["train-labels-idx1-ubyte"]
+    return Samples(np.tile(images, (30, 1)), np.tile(labels, 30))
+
+
+def _trial(learner: str, configuration: str, hidden: int) -> Trial:
+    hebbian = learner == "hebbian"
+    return Trial(
+        Configuration.parse(configuration),
+        alpha=0.01,
+        lateral_inhibition=2 if hebbian else None,
+        eta=0.1 if hebbian else None,
+        dataset="Synthetic",
+        learner=learner,
+        hidden=hidden,
+    )
+
+
+def measure(widths: list[int], quick: bool = False) -> dict[str, Any]:
+    """The report, as data."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        samples = _samples()
+        rows = [row for h in widths for row in _rows(samples, h, turns=3 if quick else 15)]
+        scaling = _scaling(samples, widths[0], turns=2 if quick else 5)
+    finally:
+        torch.set_num_threads(threads)
+    return {
+        "rows": rows,
+        "two_threads_over_one": scaling,
+        "cores": os.cpu_count(),
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "lambda": 2,
+    }
+
+
+def _rows(samples: Samples, hidden: int, turns: int) -> list[dict[str, Any]]:
+    rows = []
+    order = np.random.default_rng(0).permutation(len(samples))
+    for (learner, configuration), work in WORK.items():
+        trial = _trial(learner, configuration, hidden)
+        roofline = Roofline(hidden, samples.images.shape[1])
+        populations = {}
+        for engine in SAMPLES:
+            weights = [initial_weights(trial, samples.images.shape[1])]
+            populations[engine] = population_class(engine)([trial], weights, samples)
+            populations[engine].train([order[:4]])  # compiles
+        best = dict.fromkeys(SAMPLES, np.inf)
+        for turn in range(turns):
+            roofline.turn()
+            for engine, count in SAMPLES.items():
+                if engine != "cpu" and turn % 3:
+                    continue
+                start = turn * 2000 % (len(order) - 2000)
+                train = partial(populations[engine].train, [order[start : start + count]])
+                best[engine] = min(best[engine], _timed(train) / count)
+        for engine, seconds in best.items():
+            rows.append(
+                {
+                    "engine": engine,
+                    "learner": learner,
+                    "configuration": configuration,
+                    "hidden": hidden,
+                    "us_per_sample": seconds * 1e6,
+                    "speedup_over_reference": best["reference"] / seconds,
+                    "speedup_over_torch": best["torch"] / seconds,
+                    "roofline_us": roofline.sample(work) * 1e6,
+                    "times_roofline": seconds / roofline.sample(work),
+                }
+            )
+    return rows
+
+
+def _scaling(samples: Samples, hidden: int, turns: int) -> float:
+    """How much faster two threads train a population than one does: the median of the turns."""
+    trial = _trial("hebbian", "sigmoid-sigmoid-neuron", hidden)
+    weights = [initial_weights(trial, samples.images.shape[1])]
+    make = population_class("cpu")
+    populations = [make([trial], weights, samples) for _ in range(8)]
+    order = np.arange(4000)
+
+    def train(threads: int) -> float:
+        with ThreadPoolExecutor(threads) as pool:
+            return _timed(lambda: list(pool.map(lambda p: p.train([order]), populations)))
+
+    train(2)
+    ratios: NDArray[Any] = np.array([train(1) / train(2) for _ in range(turns)])
+    return float(np.median(ratios))
+
+
+def table(report: dict[str, Any]) -> str:
+    """The report for people."""
+    head = (
+        f"{'engine':10}{'learner':9}{'configuration':33}{'H':>3}{'µs/sample':>11}"
+        f"{'× reference':>13}{'× torch':>9}{'of roofline':>13}"
+    )
+    lines = [head]
+    for row in report["rows"]:
+        lines.append(
+            f"{row['engine']:10}{row['learner']:9}{row['configuration']:33}{row['hidden']:>3}"
+            f"{row['us_per_sample']:11.1f}{row['speedup_over_reference']:13.1f}"
+            f"{row['speedup_over_torch']:9.1f}{row['times_roofline']:12.2f}×"
+        )
+    lines.append(
+        f"two threads train a population {report['two_threads_over_one']:.2f}× as fast as one;"
+        f" peak memory of this process {report['peak_memory_mb']:.0f} MB"
+    )
+    return "\n".join(lines)

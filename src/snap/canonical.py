@@ -1,0 +1,40 @@
+"""One text per number, so that 0.5, .5 and 5e-1 are one value in paths, hashes and logs."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+from snap.errors import SnapError
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as exactly `value`: 16, 0.003, 1e-7."""
+    value = float(value)
+    if not math.isfinite(value):
+        raise SnapError(f"{value} has no canonical text: only finite numbers do")
+    decimal = Decimal(repr(value)).normalize()
+    if decimal == 0:
+        return "0"
+    if -5 <= decimal.adjusted() < 16:
+        return format(decimal, "f")
+    return format(decimal, "e").replace("e+", "e")
+
+
+def parse_number(text: str | float, name: str) -> float:
+    """Read a finite number; `name` is what the message calls it."""
+    try:
+        value = float(text)
+    except (TypeError, ValueError, OverflowError):
+        raise SnapError(f"{name} must be a number, got {text!r}") from None
+    if not math.isfinite(value):
+        raise SnapError(f"{name} must be a finite number, got {text!r}")
+    return value
+
+
+def parse_whole(text: str | float, name: str, least: int) -> int:
+    """Read a whole number that is at least `least`."""
+    value = parse_number(text, name)
+    if value != int(value) or value < least:
+        raise SnapError(f"{name} must be a whole number of at least {least}, got {text!r}")
+    return int(value)

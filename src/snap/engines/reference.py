@@ -1,0 +1,133 @@
+"""The reference engine: one network, one sample, no cleverness. It defines what is right.
+
+Names follow the paper: W (H×D) are the hidden weights, V (C×H) the output weights, a the hidden
+activations, h the same after lateral inhibition, r what the learning rule asks for. Equation
+labels are the paper's. Where the two readings of the paper differ, the switch stands in the line.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from snap.growth import GROWTHS, plasticity
+from snap.trial import Trial
+
+
+def over(numerator: Tensor, denominator: Tensor) -> Tensor:
+    """numerator / denominator, and 0 where the denominator is 0."""
+    return torch.where(denominator == 0, 0.0, numerator / denominator)
+
+
+def row_norms(weights: Tensor) -> Tensor:
+    """‖W_i‖₂ of every row, as a column."""
+    return weights.square().sum(dim=1, keepdim=True).sqrt()
+
+
+class Network:
+    """The weights of one trial and the rules that change them."""
+
+    def __init__(self, trial: Trial, W: Tensor, V: Tensor) -> None:
+        self.trial = trial
+        self.protocol = trial.protocol
+        self.lateral_inhibition = trial.lateral_inhibition or 1.0  # sgd has neither
+        self.eta = trial.eta or 0.0
+        self.W = W
+        self.V = V
+
+    # Both learners
+
+    def learn(self, x: Tensor, label: int) -> None:
+        """Both layers learn from one sample, each from the weights as they were before it."""
+        if self.trial.learner == "sgd":
+            self._learn_sgd(x, label)
+        else:
+            self._learn_hebbian(x, label)
+
+    def predict(self, x: Tensor) -> int:
+        hidden = torch.relu(self.W @ x) if self.trial.learner == "sgd" else self._hidden(x)
+        return int(torch.argmax(self.V @ hidden))
+
+    def finite(self) -> bool:
+        return bool(torch.isfinite(self.W).all() and torch.isfinite(self.V).all())
+
+    def _plasticity(self, weights: Tensor, growth: str) -> Tensor | float:
+        """Table 1 (tab:growth-eqns): what multiplies δW, for a synapse or for a whole row."""
+        if self.trial.configuration.focus == "synapse":
+            strength = weights.abs()
+        elif self.protocol.neuron_norm == "rms":
+            strength = row_norms(weights) / weights.shape[1] ** 0.5
+        else:
+            strength = row_norms(weights)
+        clamped = self.protocol.plasticity_floor == "clamped"
+        capped = strength.clamp(max=1.0) if clamped else strength
+        factor: Tensor | float = plasticity(GROWTHS.index(growth), strength, capped, 1.0)
+        return factor
+
+    # Hebbian learning
+
+    def _hidden(self, x: Tensor) -> Tensor:
+        """eq:activation and eq:lateral_inhibition."""
+        z = self.W @ x
+        if self.protocol.forward_weights == "normalized":
+            z = over(z, row_norms(self.W).squeeze(1))
+        a = torch.relu(z)
+        return over(a, a.max()) ** self.lateral_inhibition
+
+    def _learn_hebbian(self, x: Tensor, label: int) -> None:
+        h = self._hidden(x)
+        W = self._hidden_update(x, h)
+        V = self._output_update(h, label)
+        self.W, self.V = W, V
+
+    def _hidden_update(self, x: Tensor, h: Tensor) -> Tensor:
+        """eq:sanger: each neuron learns from what the neurons before it leave of the input."""
+        W, growth = self.W, self.trial.configuration.hidden
+        r = torch.empty_like(W)
+        explained = torch.zeros_like(x)  # Σ_{k<i} h_k w_k
+        for i in range(len(W)):
+            norm = W[i].square().sum().sqrt()
+            if self.protocol.orthogonality == "norm-ratio":
+                r[i] = h[i] * (x - self.eta * norm * explained)
+                explained = explained + h[i] * over(W[i], norm)
+            else:
+                r[i] = h[i] * (x - self.eta * explained)
+                explained = explained + h[i] * W[i]
+        unit_rows = self.trial.keeps_unit_rows(growth)
+        factor = 1.0 if unit_rows else self._plasticity(W, growth)
+        W = W + self.trial.alpha * factor * r  # eq:generic_weight_update
+        if self.protocol.hidden_sign == "non-negative":
+            W = W.clamp(min=0.0)
+        return over(W, row_norms(W)) if unit_rows else W
+
+    def _output_update(self, h: Tensor, label: int) -> Tensor:
+        """eq:original_class, with the reading of ỹ that the protocol names."""
+        V, rule = self.V, self.protocol.output_rule
+        y = torch.zeros(len(V), dtype=V.dtype)
+        y[label] = 1.0
+        output = V @ h
+        if rule == "error-softmax":
+            y = y - torch.softmax(output, dim=0)
+        elif rule == "error-onehot":
+            y[int(torch.argmax(output))] -= 1.0
+        elif rule == "error-raw":
+            y = y - output
+        r = torch.outer(y, h)
+        V = V + self.trial.alpha * self._plasticity(V, self.trial.configuration.output) * r
+        return over(V, row_norms(V)) if self.protocol.output_rows == "renormalised" else V
+
+    # Stochastic gradient descent: δW is minus the gradient of the cross-entropy
+
+    def _learn_sgd(self, x: Tensor, label: int) -> None:
+        W = self.W.clone().requires_grad_()
+        V = self.V.clone().requires_grad_()
+        output = V @ torch.relu(W @ x)
+        loss = torch.nn.functional.cross_entropy(output.unsqueeze(0), torch.tensor([label]))
+        gradient_W, gradient_V = torch.autograd.grad(loss, (W, V))
+        configuration = self.trial.configuration
+        self.W = self._descend(self.W, gradient_W, configuration.hidden)
+        self.V = self._descend(self.V, gradient_V, configuration.output)
+
+    def _descend(self, weights: Tensor, gradient: Tensor, growth: str) -> Tensor:
+        weights = weights - self.trial.alpha * self._plasticity(weights, growth) * gradient
+        return over(weights, row_norms(weights)) if self.trial.keeps_unit_rows(growth) else weights

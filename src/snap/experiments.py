@@ -1,0 +1,271 @@
+"""The two experiments of the paper: i.i.d. data, and tasks in sequence.
+
+An experiment is written as if its trial were alone: a generator that yields the sample numbers to
+learn from next and, once they are learned, looks at the network. `run` drives any number of them,
+on as many threads as it is given, or in step as one population where the engine gains from that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snap import metrics
+from snap.consolidation import percentiles
+from snap.data.samples import Samples
+from snap.data.store import Dataset
+from snap.engines import population_class, resolve
+from snap.engines.base import Population, Weights
+from snap.errors import SnapError
+from snap.trial import CLASSES, Iid, Sequential, Trial
+
+Order = NDArray[np.int64]
+# Called with a trial, the samples just learned, and the most it may still have to learn.
+Progress = Callable[[Trial, int, int], None]
+
+INITIAL_HIDDEN, INITIAL_OUTPUT, SHUFFLE = range(3)  # streams of random numbers
+
+
+def random_stream(seed: int, *key: int) -> np.random.Generator:
+    """Random numbers that depend on the seed and the key alone."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
+
+
+def initial_weights(trial: Trial, width: int, dtype: Any = np.float32) -> Weights:
+    """Uniform(0, β), the same for all trials of one seed and shape."""
+    hidden = random_stream(trial.seed, INITIAL_HIDDEN).uniform(0, trial.beta, (trial.hidden, width))
+    output = random_stream(trial.seed, INITIAL_OUTPUT).uniform(
+        0, trial.beta, (CLASSES, trial.hidden)
+    )
+    return hidden.astype(dtype), output.astype(dtype)
+
+
+@dataclass
+class Result:
+    """What a trial gave. One that diverged has no accuracy: None, not a number."""
+
+    trial: Trial
+    engine: str
+    accuracy: float | None = None  # over all classes, at the end
+    diverged: int | None = None  # the sample, from 1, at which weights stopped being finite
+    samples: int = 0
+    seconds: float = 0.0
+    history: list[dict[str, Any]] = field(default_factory=list)
+    accuracy_by_class: list[float] | None = None
+    matrix: list[list[float]] | None = None  # sequential: see snap.metrics
+    epochs_per_task: list[int] | None = None
+    reached: list[bool] | None = None  # whether a task ended by its accuracy
+    metrics: dict[str, float] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: what is not part of this experiment is left out."""
+        values = {**vars(self), "trial": self.trial.text}
+        always = ("accuracy", "diverged")
+        return {name: v for name, v in values.items() if v is not None or name in always}
+
+
+class Network:
+    """One network of a population, as its experiment sees it."""
+
+    def __init__(self, population: Population, index: int, record: bool) -> None:
+        self.population, self.index, self.record = population, index, record
+
+    @property
+    def diverged(self) -> bool:
+        return self.population.diverged[self.index] is not None
+
+    @property
+    def seen(self) -> int:
+        return self.population.seen[self.index]
+
+    def predict(self, samples: Samples) -> NDArray[np.int64]:
+        return self.population.predict(self.index, samples)
+
+    def point(self, **values: Any) -> dict[str, Any]:
+        """A point of the history, with the state of the weights if that is recorded."""
+        point = {**values, "samples": self.seen}
+        if self.record:
+            trial = self.population.trials[self.index]
+            point["weights"] = percentiles(trial, *self.population.weights(self.index))
+        return point
+
+
+Steps = Generator[tuple[Order, int], None, None]  # what to learn next, and the most after that
+
+
+def iid(trial: Trial, network: Network, train: Samples, measure: Samples, result: Result) -> Steps:
+    """All classes at once; accuracy after every epoch."""
+    assert isinstance(trial.experiment, Iid)
+    epochs = trial.experiment.epochs
+    for epoch in range(1, epochs + 1):
+        order = random_stream(trial.seed, SHUFFLE, 0, epoch).permutation(len(train))
+        yield order, (epochs - epoch) * len(train)
+        if network.diverged:
+            return
+        predicted = network.predict(measure)
+        result.accuracy = metrics.accuracy(predicted, measure.labels)
+        result.history.append(network.point(epoch=epoch, accuracy=result.accuracy))
+    classes = [(c,) for c in sorted(set(measure.labels.tolist()))]
+    result.accuracy_by_class = metrics.accuracy_by_task(predicted, measure.labels, classes)
+
+
+def sequential(
+    trial: Trial, network: Network, train: Samples, measure: Samples, result: Result
+) -> Steps:
+    """Tasks in order: each ends at the first epoch end at which its accuracy is reached."""
+    plan = trial.experiment
+    assert isinstance(plan, Sequential)
+    members = [train.of_classes(classes) for classes in plan.tasks]
+    for classes, samples in zip(plan.tasks, members, strict=True):
+        if not len(samples) or not len(measure.of_classes(classes)):
+            raise SnapError(f"the data hold no samples of the task with classes {classes}")
+    judged = train if plan.judged_on == "train" else measure
+    judges = [judged.take(judged.of_classes(classes)) for classes in plan.tasks]
+
+    def measured(**values: Any) -> list[float]:
+        """Add a point to the history; the accuracy on each task's classes."""
+        predicted = network.predict(measure)
+        by_task = metrics.accuracy_by_task(predicted, measure.labels, plan.tasks)
+        result.accuracy = metrics.accuracy(predicted, measure.labels)
+        result.history.append(network.point(**values, accuracy=result.accuracy, tasks=by_task))
+        return by_task
+
+    matrix = [measured(task=0, epoch=0)]
+    result.epochs_per_task, result.reached = [], []
+    for task, samples in enumerate(members):
+        later = plan.max_epochs * sum(len(other) for other in members[task + 1 :])
+        for epoch in range(1, plan.max_epochs + 1):
+            shuffled = random_stream(trial.seed, SHUFFLE, task, epoch).permutation(samples)
+            rest = later + (plan.max_epochs - epoch) * len(samples)
+            for start in range(0, len(shuffled), plan.curve_every):
+                stop = min(start + plan.curve_every, len(shuffled))
+                yield shuffled[start:stop], rest + len(shuffled) - stop
+                if network.diverged:
+                    return
+                by_task = measured(task=task + 1, epoch=epoch)
+            own = network.predict(judges[task])
+            reached = metrics.accuracy(own, judges[task].labels) >= plan.threshold
+            if reached:
+                break
+        matrix.append(by_task)
+        result.epochs_per_task.append(epoch)
+        result.reached.append(reached)
+    result.matrix = matrix
+    result.metrics = metrics.continual(np.array(matrix))
+
+
+def run(
+    trials: Sequence[Trial],
+    dataset: Dataset,
+    engine: str = "auto",
+    device: str = "auto",
+    threads: int = 1,
+    record: bool = False,
+    progress: Progress = lambda trial, learned, rest: None,
+    finished: Callable[[Result], None] = lambda result: None,
+) -> list[Result]:
+    """Train trials and return their results in the order given.
+
+    `finished` is called with each result as soon as it is there. What a trial gives depends on the
+    trial, the dataset and the engine alone: not on the other trials, nor on the threads.
+    """
+    if not trials:
+        raise SnapError("a population needs at least one trial, got none")
+    for trial in trials:
+        if trial.dataset != dataset.name:
+            raise SnapError(f"a trial on {trial.dataset} cannot be run on {dataset.name}")
+    name, device = resolve(engine, device)
+    kind = population_class(name)
+    options = {"device": device} if name == "torch" else {}
+    groups = _in_step(trials) if kind.together else [[n] for n in range(len(trials))]
+    results: dict[int, Result] = {}
+
+    def work(group: list[int]) -> None:
+        members = [trials[n] for n in group]
+        train, measure = dataset.splits(members[0])
+        weights = [initial_weights(trial, train.images.shape[1]) for trial in members]
+        population = kind(members, weights, train, **options)
+        found = _drive(population, train, measure, name, record, progress)
+        for n, result in zip(group, found, strict=True):
+            results[n] = result
+            finished(result)
+
+    if threads == 1 or len(groups) == 1:
+        for group in groups:
+            work(group)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            for future in [pool.submit(work, group) for group in groups]:
+                future.result()
+    return [results[n] for n in range(len(trials))]
+
+
+def _in_step(trials: Sequence[Trial]) -> list[list[int]]:
+    """Group the trials that can be one tensor program on the same samples."""
+    from snap.engines.batched import shared_program
+
+    def key(n: int) -> str:
+        trial = trials[n]
+        return repr((*shared_program(trial), trial.split, trial.train_limit, trial.test_limit))
+
+    ordered = sorted(range(len(trials)), key=key)
+    return [list(group) for _, group in groupby(ordered, key)]
+
+
+def _drive(
+    population: Population,
+    train: Samples,
+    measure: Samples,
+    engine: str,
+    record: bool,
+    progress: Progress,
+) -> list[Result]:
+    """Run the experiments of a population in step, until the last one has ended."""
+    start = time.perf_counter()
+    results = [Result(trial, engine) for trial in population.trials]
+    steps: dict[int, Steps] = {}
+    for g, (trial, result) in enumerate(zip(population.trials, results, strict=True)):
+        experiment = iid if isinstance(trial.experiment, Iid) else sequential
+        steps[g] = experiment(trial, Network(population, g, record), train, measure, result)
+    wanted = {g: want for g in list(steps) if (want := _next(steps, g)) is not None}
+    while wanted:
+        _learn(population, wanted, progress)
+        wanted = {g: want for g in list(steps) if (want := _next(steps, g)) is not None}
+    share = (time.perf_counter() - start) / len(results)
+    for g, result in enumerate(results):
+        result.diverged, result.samples = population.diverged[g], population.seen[g]
+        result.seconds = share
+        if result.diverged is not None:
+            result.accuracy = None
+    return results
+
+
+def _learn(
+    population: Population, wanted: dict[int, tuple[Order, int]], progress: Progress
+) -> None:
+    """Train every network on what it wants; the slowest engine reports on the way."""
+    longest = max(len(order) for order, _ in wanted.values())
+    stride = population.report_every or longest
+    for start in range(0, longest, stride):
+        part = {g: order[start : start + stride] for g, (order, _) in wanted.items()}
+        nothing = np.zeros(0, np.int64)
+        population.train([part.get(g, nothing) for g in range(len(population.trials))])
+        for g, (order, rest) in wanted.items():
+            left = rest + max(0, len(order) - start - stride)
+            progress(population.trials[g], len(part[g]), left)
+
+
+def _next(steps: dict[int, Steps], g: int) -> tuple[Order, int] | None:
+    """What network g learns next; None, and gone from the steps, once its experiment has ended."""
+    try:
+        return next(steps[g])
+    except StopIteration:
+        del steps[g]
+        return None

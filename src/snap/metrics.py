@@ -1,0 +1,70 @@
+"""What is measured, and how it is defined.
+
+R is the accuracy matrix of a sequence of T tasks: R[i, j] is the test accuracy on the classes of
+task j after the first i tasks were learned, so R has T + 1 rows and R[0] is the untrained network.
+Accuracy is always the argmax over all outputs against the label; no task identity is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def accuracy(predicted: NDArray[Any], labels: NDArray[Any]) -> float:
+    """Share of samples whose predicted class is their label."""
+    return float(np.mean(predicted == labels))
+
+
+def accuracy_by_task(
+    predicted: NDArray[Any], labels: NDArray[Any], tasks: Sequence[Sequence[int]]
+) -> list[float]:
+    """For every task, the accuracy on the samples of its classes."""
+    hits = predicted == labels
+    return [float(np.mean(hits[np.isin(labels, classes)])) for classes in tasks]
+
+
+def average_accuracy(matrix: NDArray[Any]) -> float:
+    """Mean over tasks of the accuracy at the end: mean_j R[T, j]."""
+    return float(np.mean(matrix[-1]))
+
+
+def forgetting(matrix: NDArray[Any]) -> float:
+    """Mean over all but the last task of the best accuracy it had, less the one at the end.
+
+    mean_{j < T} ( max_{1 ≤ i < T} R[i, j] − R[T, j] ); 0 for a single task.
+    """
+    if matrix.shape[1] < 2:
+        return 0.0
+    return float(np.mean(matrix[1:-1, :-1].max(axis=0) - matrix[-1, :-1]))
+
+
+def backward_transfer(matrix: NDArray[Any]) -> float:
+    """Mean over all but the last task of the change since it was learned: R[T, j] − R[j + 1, j]."""
+    tasks = matrix.shape[1]
+    if tasks < 2:
+        return 0.0
+    learned = matrix[np.arange(1, tasks), np.arange(tasks - 1)]
+    return float(np.mean(matrix[-1, :-1] - learned))
+
+
+def forward_transfer(matrix: NDArray[Any]) -> float:
+    """Mean over all but the first task of what earlier tasks lent it: R[j, j] − R[0, j]."""
+    tasks = matrix.shape[1]
+    if tasks < 2:
+        return 0.0
+    before = matrix[np.arange(1, tasks), np.arange(1, tasks)]
+    return float(np.mean(before - matrix[0, 1:]))
+
+
+def continual(matrix: NDArray[Any]) -> dict[str, float]:
+    """All of the above for one sequence."""
+    return {
+        "average_accuracy": average_accuracy(matrix),
+        "forgetting": forgetting(matrix),
+        "backward_transfer": backward_transfer(matrix),
+        "forward_transfer": forward_transfer(matrix),
+    }

@@ -1,0 +1,280 @@
+"""What a trial is: everything that decides its result, as frozen data with one canonical text."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from snap.canonical import number_text, parse_number, parse_whole
+from snap.errors import SnapError
+from snap.growth import FOCUSES, GROWTHS
+from snap.protocol import REFERENCE, Protocol
+
+# The version of the training semantics. Raise it with every change that alters a result: kept
+# results of another version are then trained anew.
+SEMANTICS = 1
+
+LEARNERS = ("hebbian", "sgd")
+SPLITS = ("test", "validation")
+CLASSES = 10
+HIDDEN = {"MNIST": 64, "FashionMNIST": 96}
+PAPER_TASKS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
+
+
+def _choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise SnapError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How both layers grow. With linear growth in both, focus makes no difference."""
+
+    hidden: str
+    output: str
+    focus: str = "neuron"
+
+    def __post_init__(self) -> None:
+        _choice(self.hidden, "hidden growth", GROWTHS)
+        _choice(self.output, "output growth", GROWTHS)
+        _choice(self.focus, "focus", FOCUSES)
+        if self.hidden == self.output == "linear":
+            object.__setattr__(self, "focus", "neuron")
+
+    @property
+    def name(self) -> str:
+        if self.hidden == self.output == "linear":
+            return "linear-linear"
+        return f"{self.hidden}-{self.output}-{self.focus}"
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        parts = str(name).split("-")
+        if parts == ["linear", "linear"]:
+            parts.append("neuron")
+        if (
+            len(parts) != 3
+            or parts[0] not in GROWTHS
+            or parts[1] not in GROWTHS
+            or parts[2] not in FOCUSES
+        ):
+            raise SnapError(
+                f"unknown configuration {name!r}: give hidden growth, output growth and focus,"
+                f" as in {PAPER_NAMES[3]} (growths: {', '.join(GROWTHS)};"
+                f" focus: {' or '.join(FOCUSES)})"
+            )
+        return cls(*parts)
+
+
+PAPER_NAMES = (
+    "linear-linear",
+    "exponential-linear-neuron",
+    "sigmoid-linear-neuron",
+    "sigmoid-sigmoid-neuron",
+    "exponential-exponential-neuron",
+    "sigmoid-linear-synapse",
+    "sigmoid-sigmoid-synapse",
+)
+PAPER_CONFIGURATIONS = tuple(Configuration.parse(name) for name in PAPER_NAMES)
+SGD_CONFIGURATIONS = tuple(
+    Configuration.parse(name)
+    for name in (
+        "exponential-exponential-neuron",
+        "sigmoid-sigmoid-neuron",
+        "sigmoid-sigmoid-synapse",
+        "linear-linear",
+    )
+)
+
+
+@dataclass(frozen=True)
+class Iid:
+    """All classes at once, for a number of epochs."""
+
+    epochs: int = 10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epochs", parse_whole(self.epochs, "epochs", least=1))
+
+    def items(self) -> dict[str, str]:
+        return {"experiment": "iid", "epochs": str(self.epochs)}
+
+
+TEN_EPOCHS = Iid()
+
+
+@dataclass(frozen=True)
+class Sequential:
+    """Tasks in order, each until its accuracy reaches `threshold` at an epoch's end."""
+
+    tasks: tuple[tuple[int, ...], ...] = PAPER_TASKS
+    threshold: float = 0.8
+    max_epochs: int = 35
+    judged_on: str = "train"  # the split on which a task's accuracy is judged: train or test
+    curve_every: int = 2000  # samples between two points of the curve; epoch ends come besides
+
+    def __post_init__(self) -> None:
+        tasks = tuple(tuple(int(c) for c in task) for task in self.tasks)
+        if not tasks or not all(tasks):
+            raise SnapError("every task needs at least one class: the class list is empty")
+        classes = list(itertools.chain(*tasks))
+        if len(set(classes)) != len(classes) or not set(classes) <= set(range(CLASSES)):
+            raise SnapError(
+                f"tasks must name classes from 0 to {CLASSES - 1}, each at most once, got {tasks}"
+            )
+        object.__setattr__(self, "tasks", tasks)
+        threshold = parse_number(self.threshold, "threshold")
+        if not 0 < threshold <= 1:
+            raise SnapError(f"threshold must be above 0 and at most 1, got {threshold}")
+        object.__setattr__(self, "threshold", threshold)
+        object.__setattr__(self, "max_epochs", parse_whole(self.max_epochs, "max_epochs", least=1))
+        _choice(self.judged_on, "judged_on", ("train", "test"))
+        every = parse_whole(self.curve_every, "curve_every", least=1)
+        object.__setattr__(self, "curve_every", every)
+
+    def items(self) -> dict[str, str]:
+        return {
+            "experiment": "sequential",
+            "tasks": "-".join(".".join(map(str, task)) for task in self.tasks),
+            "threshold": number_text(self.threshold),
+            "max_epochs": str(self.max_epochs),
+            "judged_on": self.judged_on,
+            "curve_every": str(self.curve_every),
+        }
+
+    @staticmethod
+    def parse_tasks(text: str) -> tuple[tuple[int, ...], ...]:
+        """Read 0.1-2.3: tasks apart by a hyphen, their classes by a dot."""
+        try:
+            return tuple(tuple(int(c) for c in task.split(".")) for task in text.split("-"))
+        except ValueError:
+            raise SnapError(f"tasks must look like 0.1-2.3, got {text!r}") from None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One network, trained once. Strings are accepted for configuration and protocol."""
+
+    configuration: Configuration
+    alpha: float
+    lateral_inhibition: float | None = None  # λ; None for sgd, which has neither λ nor η
+    eta: float | None = None
+    dataset: str = "MNIST"
+    learner: str = "hebbian"
+    protocol: Protocol = REFERENCE
+    experiment: Iid | Sequential = TEN_EPOCHS
+    hidden: int = cast(int, None)  # None: the paper's width for the dataset
+    beta: float = 0.01
+    seed: int = 0
+    split: str = "test"  # what accuracies are measured on; validation never sees the test set
+    train_limit: int | None = None  # train on the first so many samples
+    test_limit: int | None = None  # measure on the first so many samples
+
+    def __post_init__(self) -> None:
+        if isinstance(self.configuration, str):
+            self._put("configuration", Configuration.parse(self.configuration))
+        if isinstance(self.protocol, str):
+            self._put("protocol", Protocol.parse(self.protocol))
+        if not self.dataset.isidentifier():
+            raise SnapError(f"dataset must be a plain name such as MNIST, got {self.dataset!r}")
+        _choice(self.learner, "learner", LEARNERS)
+        _choice(self.split, "split", SPLITS)
+        self._put("alpha", _positive(self.alpha, "alpha"))
+        self._put("beta", _positive(self.beta, "beta"))
+        if self.learner == "hebbian":
+            if self.lateral_inhibition is None or self.eta is None:
+                raise SnapError("a hebbian trial needs lambda (lateral_inhibition) and eta")
+            self._put("lateral_inhibition", _positive(self.lateral_inhibition, "lambda"))
+            eta = parse_number(self.eta, "eta")
+            if eta < 0:
+                raise SnapError(f"eta must be 0 or above, got {number_text(eta)}")
+            self._put("eta", eta)
+        elif self.lateral_inhibition is not None or self.eta is not None:
+            raise SnapError("an sgd trial has neither lambda nor eta: leave both out")
+        width = HIDDEN.get(self.dataset, 64) if self.hidden is None else self.hidden
+        self._put("hidden", parse_whole(width, "hidden", least=1))
+        self._put("seed", parse_whole(self.seed, "seed", least=0))
+        for name in ("train_limit", "test_limit"):
+            if getattr(self, name) is not None:
+                self._put(name, parse_whole(getattr(self, name), name, least=1))
+
+    def _put(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def keeps_unit_rows(self, growth: str) -> bool:
+        """Whether a layer of this growth is read as keeping its rows at unit length."""
+        return (
+            growth == "exponential"
+            and self.configuration.focus == "neuron"
+            and self.protocol.neuron_exponential == "renormalise"
+        )
+
+    @property
+    def text(self) -> str:
+        """The canonical text: key=value pairs in a fixed order, apart by commas."""
+        items = {
+            "dataset": self.dataset,
+            "learner": self.learner,
+            "configuration": self.configuration.name,
+            "protocol": self.protocol.text,
+            **self.experiment.items(),
+            "hidden": str(self.hidden),
+            "lambda": _optional(self.lateral_inhibition),
+            "eta": _optional(self.eta),
+            "alpha": number_text(self.alpha),
+            "beta": number_text(self.beta),
+            "seed": str(self.seed),
+            "split": self.split,
+            "train_limit": _optional(self.train_limit),
+            "test_limit": _optional(self.test_limit),
+        }
+        return ",".join(f"{key}={value}" for key, value in items.items() if value != "")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a canonical text, or one whose numbers are written another way."""
+        items = dict(part.partition("=")[::2] for part in text.split(","))
+        kind = items.pop("experiment", "iid")
+        experiment: Iid | Sequential
+        try:
+            if kind == "sequential":
+                items["tasks"] = Sequential.parse_tasks(items["tasks"])  # type: ignore[assignment]
+                experiment = _take(Sequential, items)
+            elif kind == "iid":
+                experiment = _take(Iid, items)
+            else:
+                raise SnapError(f"experiment must be iid or sequential, got {kind!r}")
+            if "lambda" in items:
+                items["lateral_inhibition"] = items.pop("lambda")
+            return cls(experiment=experiment, **items)  # type: ignore[arg-type]
+        except (TypeError, KeyError) as error:
+            raise SnapError(f"{text!r} is not a trial: {error}") from None
+
+    def fingerprint(self, dataset_checksum: str, engine: str) -> str:
+        """A hash of everything that can change the result.
+
+        The engine is part of it: engines agree to rounding, and rounding can grow.
+        """
+        lines = (f"semantics={SEMANTICS}", f"engine={engine}", dataset_checksum, self.text)
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _positive(value: Any, name: str) -> float:
+    number = parse_number(value, name)
+    if number <= 0:
+        raise SnapError(f"{name} must be above 0, got {number_text(number)}")
+    return number
+
+
+def _optional(value: float | None) -> str:
+    return "" if value is None else number_text(value)
+
+
+def _take(kind: type, items: dict[str, Any]) -> Any:
+    """Build `kind` from the items that are its fields, removing them."""
+    names = {field.name for field in dataclasses.fields(kind)}
+    return kind(**{name: items.pop(name) for name in list(items) if name in names})

@@ -1,0 +1,52 @@
+"""What the tests share: small data, and real MNIST fetched once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from snap.data import store, synthetic
+from snap.data.samples import Samples
+from snap.errors import SnapError
+
+
+@pytest.fixture(scope="session")
+def synthetic_root(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("data")
+    store.fetch("Synthetic", root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def small(synthetic_root) -> store.Dataset:
+    """The synthetic dataset."""
+    return store.load("Synthetic", synthetic_root)
+
+
+@pytest.fixture(scope="session")
+def mnist_root() -> Path:
+    """The data folder, with MNIST in it: fetched on the first run, kept for the next."""
+    root = Path(__file__).parents[1] / "data"
+    try:
+        store.fetch("MNIST", root)
+    except SnapError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no MNIST here: {error}")
+    return root
+
+
+@pytest.fixture(scope="session")
+def mnist(mnist_root) -> store.Dataset:
+    return store.load("MNIST", mnist_root)
+
+
+@pytest.fixture(scope="session")
+def tiny_samples() -> Samples:
+    """A few hundred synthetic images as they come from the generator."""
+    files = synthetic.files()
+    images = files["train-images-idx3-ubyte"].reshape(synthetic.TRAIN, -1)
+    return Samples(images[:600], files["train-labels-idx1-ubyte"][:600].astype(np.int64))

@@ -1,0 +1,248 @@
+"""The three engines agree: from the same weights, on the same samples, in the same order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from snap import Iid, Protocol, SnapError, Trial, train_from
+from snap.engines import population_class, resolve
+from snap.experiments import run
+from snap.growth import FOCUSES, GROWTHS
+from snap.protocol import SWITCHES
+from snap.trial import PAPER_NAMES, SGD_CONFIGURATIONS
+
+FAST = ("cpu", "torch")
+HIDDEN = 8
+
+
+def start(hidden, width, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0, 0.01, (hidden, width)), rng.uniform(0, 0.01, (10, hidden))
+    return weights[0].astype(dtype), weights[1].astype(dtype)
+
+
+def compare(trial, samples, count, dtype, tolerance, hidden=HIDDEN, seed=0):
+    """Train by every engine; differences are measured in units of the largest weight."""
+    W, V = start(hidden, samples.images.shape[1], dtype, seed)
+    order = np.random.default_rng(seed + 1).integers(0, len(samples), count)
+
+    def trained(engine):
+        return train_from(W, V, samples.images, samples.labels, order, trial, engine=engine)
+
+    right = trained("reference")
+    for engine in FAST:
+        found = trained(engine)
+        assert [f.dtype for f in found] == [dtype, dtype]
+        if not all(np.isfinite(r).all() for r in right):
+            assert not all(np.isfinite(f).all() for f in found), f"{engine} did not overflow"
+            continue
+        for name, f, r in zip("WV", found, right, strict=True):
+            error = np.abs(f - r).max() / np.abs(r).max()
+            assert error <= tolerance, f"{engine}: {name} is off by {error:.1e}"
+    return right
+
+
+@pytest.mark.parametrize("power", [0.5, 2, 32])
+@pytest.mark.parametrize("protocol", ["text", "reference"])
+@pytest.mark.parametrize("name", PAPER_NAMES)
+@pytest.mark.parametrize(
+    ("dtype", "count", "tolerance"), [(np.float64, 300, 1e-8), (np.float32, 30, 1e-3)]
+)
+def test_hebbian(tiny_samples, name, protocol, power, dtype, count, tolerance):
+    trial = Trial(name, 0.03, power, 0.1, protocol=protocol, hidden=HIDDEN)
+    compare(trial, tiny_samples, count, dtype, tolerance)
+
+
+@pytest.mark.parametrize("protocol", ["text", "reference"])
+@pytest.mark.parametrize("configuration", SGD_CONFIGURATIONS, ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    ("dtype", "count", "tolerance"), [(np.float64, 300, 1e-8), (np.float32, 30, 1e-3)]
+)
+def test_sgd(tiny_samples, configuration, protocol, dtype, count, tolerance):
+    trial = Trial(configuration, 0.1, learner="sgd", protocol=protocol, hidden=HIDDEN)
+    compare(trial, tiny_samples, count, dtype, tolerance)
+
+
+@pytest.mark.parametrize("draw", range(40))
+def test_mixtures_of_switches(tiny_samples, draw):
+    """Any mixture, any configuration, λ that is no power of two, odd widths."""
+    rng = np.random.default_rng(draw)
+    protocol = Protocol(**{name: str(rng.choice(s.values)) for name, s in SWITCHES.items()})
+    name = "-".join([*rng.choice(GROWTHS, 2), rng.choice(FOCUSES)])
+    hidden = int(rng.integers(1, 20))
+    alpha, eta = 10 ** rng.uniform(-3, -0.5), 10 ** rng.uniform(-3, 0)
+    if draw % 5:
+        power = float(rng.choice([0.5, 1, 3, 2.7, 8]))
+        trial = Trial(name, alpha, power, eta, protocol=protocol, hidden=hidden)
+    else:
+        trial = Trial(name, alpha, learner="sgd", protocol=protocol, hidden=hidden)
+    compare(trial, tiny_samples, 300, np.float64, 1e-8, hidden, seed=draw)
+
+
+@pytest.mark.parametrize("name", ["linear-linear", "sigmoid-sigmoid-synapse"])
+def test_the_papers_width(tiny_samples, name):
+    compare(Trial(name, 0.01, 2, 0.1), tiny_samples, 100, np.float64, 1e-8, hidden=64)
+
+
+def test_a_row_of_zeros_stays_out_of_it(tiny_samples):
+    """A dead neuron has norm 0: nothing is divided by it, in any engine."""
+    W, V = start(4, 784, np.float64)
+    W[1] = 0
+    for protocol in ("text", "reference"):
+        trial = Trial("linear-linear", 0.1, 2, 0.1, protocol=protocol, hidden=4)
+        args = (W, V, tiny_samples.images, tiny_samples.labels, np.arange(20), trial)
+        results = [train_from(*args, engine=engine) for engine in ("reference", *FAST)]
+        for found, _ in results:
+            assert np.isfinite(found).all()
+            assert (found[1] == 0).all()
+            assert np.allclose(found, results[0][0], rtol=1e-10)
+
+
+OVERFLOWING = {
+    "hebbian": Trial("exponential-linear-neuron", 3.0, 2, 0.1, protocol="text", hidden=HIDDEN),
+    "sgd": Trial("linear-linear", 1e200, learner="sgd", hidden=HIDDEN),
+}
+
+
+@pytest.mark.parametrize("learner", OVERFLOWING)
+def test_engines_agree_on_overflow(tiny_samples, learner):
+    trial = OVERFLOWING[learner]
+    right = compare(trial, tiny_samples, 300, np.float64, 1e-8)
+    assert not all(np.isfinite(r).all() for r in right), "this trial is meant to overflow"
+    at = []
+    for engine in ("reference", *FAST):
+        weights = [start(HIDDEN, 784, np.float64)]
+        population = population_class(engine)([trial], weights, tiny_samples)
+        population.train([np.arange(200)])
+        population.train([np.arange(200, 300)])
+        at.append(population.diverged[0])
+        assert population.seen[0] == population.diverged[0], "it is stopped where it diverged"
+    assert at[0] is not None
+    assert max(at) - min(at) <= 1, f"they overflow at {at}"
+
+
+def test_predictions_agree(tiny_samples):
+    for name, learner in [
+        *((name, "hebbian") for name in PAPER_NAMES),
+        *((configuration.name, "sgd") for configuration in SGD_CONFIGURATIONS),
+    ]:
+        hebbian = {"lateral_inhibition": 4, "eta": 0.1} if learner == "hebbian" else {}
+        trial = Trial(name, 0.03, learner=learner, hidden=HIDDEN, **hebbian)
+        found = []
+        for engine in ("reference", *FAST):
+            weights = [start(HIDDEN, 784, np.float64)]
+            population = population_class(engine)([trial], weights, tiny_samples)
+            population.train([np.arange(150)])
+            found.append(population.predict(0, tiny_samples.take(slice(101))))
+        assert np.array_equal(found[0], found[1])
+        assert np.array_equal(found[0], found[2])
+
+
+def grid(count, experiment=None):
+    etas, alphas = (0.7, 0.3, 0.1, 0.03, 0.001), (0.3, 0.1, 0.03, 0.01, 0.003)
+    pairs = [(eta, alpha) for eta in etas for alpha in alphas][:count]
+    return [
+        Trial(
+            "exponential-linear-neuron",
+            alpha,
+            32,
+            eta,
+            dataset="Synthetic",
+            experiment=experiment or Iid(1),
+            hidden=HIDDEN,
+            seed=n % 3,
+        )
+        for n, (eta, alpha) in enumerate(pairs)
+    ]
+
+
+def test_a_trial_is_bit_identical_alone_and_in_a_population(small):
+    """Whatever the thread count; in the configuration that amplifies rounding the most."""
+    trials = grid(25)
+    alone = [run([trial], small, engine="cpu", record=True)[0] for trial in trials]
+    for threads in (1, 2, 5):
+        together = run(trials, small, engine="cpu", threads=threads, record=True)
+        for one, other in zip(alone, together, strict=True):
+            assert one.history == other.history
+            assert one.trial == other.trial
+
+
+def test_the_same_arrays_come_out_bit_for_bit(tiny_samples):
+    trials = grid(5)
+    weights = [start(HIDDEN, 784, np.float32, trial.seed) for trial in trials]
+    orders = [np.random.default_rng(n).permutation(300) for n in range(5)]
+    population = population_class("cpu")(trials, weights, tiny_samples)
+    population.train(orders)
+    for g, trial in enumerate(trials):
+        single = train_from(
+            *weights[g], tiny_samples.images, tiny_samples.labels, orders[g], trial, engine="cpu"
+        )
+        for a, b in zip(single, population.weights(g), strict=True):
+            assert np.array_equal(a, b)
+
+
+def test_train_from_leaves_its_arguments_alone(tiny_samples):
+    W, V = start(HIDDEN, 784, np.float32)
+    W0, V0 = W.copy(), V.copy()
+    for engine in ("reference", *FAST):
+        trial = grid(1)[0]
+        train_from(W, V, tiny_samples.images, tiny_samples.labels, [0, 1], trial, engine=engine)
+        assert np.array_equal(W, W0)
+        assert np.array_equal(V, V0)
+
+
+def test_pixels_and_the_same_as_numbers_are_one_input(tiny_samples):
+    W, V = start(HIDDEN, 784, np.float64)
+    trial = grid(1)[0]
+    for engine in ("reference", *FAST):
+        pixels = train_from(
+            W, V, tiny_samples.images, tiny_samples.labels, range(50), trial, engine=engine
+        )
+        numbers = train_from(
+            W, V, tiny_samples.images / 255, tiny_samples.labels, range(50), trial, engine=engine
+        )
+        assert np.allclose(pixels[0], numbers[0], rtol=1e-9)
+
+
+def test_auto_is_cpu_where_there_is_no_cuda(monkeypatch):
+    monkeypatch.setattr("snap.engines._has_cuda", lambda: False)
+    assert resolve("auto", "auto") == ("cpu", "cpu")
+    assert resolve("torch", "auto") == ("torch", "cpu")
+    monkeypatch.setattr("snap.engines._has_cuda", lambda: True)
+    assert resolve("auto", "auto") == ("torch", "cuda")
+    assert resolve("torch", "auto") == ("torch", "cuda")
+    assert resolve("auto", "cpu") == ("cpu", "cpu")
+    assert resolve("cpu", "auto") == ("cpu", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda W, V, s, t: train_from(W, V, s.images, s.labels, [0], t, engine="tpu"), "engine"),
+        (lambda W, V, s, t: train_from(W, V, s.images, s.labels, [600], t), "order"),
+        (lambda W, V, s, t: train_from(W, V, s.images, s.labels, [-1], t), "order"),
+        (lambda W, V, s, t: train_from(W[:, :9], V, s.images, s.labels, [0], t), "columns"),
+        (lambda W, V, s, t: train_from(W, V[:, :5], s.images, s.labels, [0], t), "weights"),
+        (lambda W, V, s, t: train_from(W, V[:5], s.images, s.labels, [0], t), "label"),
+        (lambda W, V, s, t: train_from(W > 0, V, s.images, s.labels, [0], t), "float"),
+        (lambda W, V, s, t: train_from(W, V, s.images, s.labels[:9], [0], t), "samples"),
+        (lambda W, V, s, t: population_class("cpu")([], [], s), "at least one trial"),
+        (
+            lambda W, V, s, t: train_from(
+                W, V, s.images, s.labels, [0], t, engine="torch", device="cuda:7"
+            ),
+            "device",
+        ),
+        (
+            lambda W, V, s, t: train_from(
+                W, V, s.images, s.labels, [0], t, engine="cpu", device="cuda"
+            ),
+            "cpu only",
+        ),
+    ],
+)
+def test_bad_calls_say_what_is_wrong(tiny_samples, call, word):
+    W, V = start(HIDDEN, 784, np.float32)
+    with pytest.raises(SnapError, match=word):
+        call(W, V, tiny_samples, grid(1)[0])
