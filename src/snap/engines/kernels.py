@@ -22,14 +22,8 @@ import numpy as np
 from numba import njit
 
 from snap import growth
+from snap.engines.compiling import compiled
 
-# Sums may be reordered and products fused; NaN and infinity keep their meaning.
-COMPILE: dict[str, Any] = {
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-    "fastmath": {"contract", "reassoc", "nsz", "arcp"},
-}
 plasticity = njit(inline="always")(growth.plasticity)
 
 ERROR_SOFTMAX, ERROR_ONEHOT, ERROR_RAW, LABEL = range(4)
@@ -56,14 +50,14 @@ class Rule(NamedTuple):
     tiny: Any  # an activation below this moves no weight by more than rounding, and counts as 0
 
 
-@njit(**COMPILE)
+@compiled
 def _read(images, sample, full, x):
     """Sample as numbers in 0…1."""
     for j in range(x.size):
         x[j] = images[sample, j] / full
 
 
-@njit(**COMPILE)
+@compiled
 def _inhibit(h, rule):
     """eq:lateral_inhibition, in place: h holds the activations a."""
     zero = h.dtype.type(0)
@@ -83,7 +77,7 @@ def _inhibit(h, rule):
         h[i] = zero if ratio < rule.tiny else ratio
 
 
-@njit(**COMPILE)
+@compiled
 def _hebbian_factors(dot, square, scale, rule, h, gain, pull, share):
     """Per row: h, and the factors with which the pass adds x, takes off and adds to the sum."""
     zero, one = h.dtype.type(0), h.dtype.type(1)
@@ -107,7 +101,7 @@ def _hebbian_factors(dot, square, scale, rule, h, gain, pull, share):
             share[i] = h[i]
 
 
-@njit(**COMPILE)
+@compiled
 def _outputs(V, h, y):
     for c in range(V.shape[0]):
         total = y.dtype.type(0)
@@ -116,7 +110,7 @@ def _outputs(V, h, y):
         y[c] = total
 
 
-@njit(**COMPILE)
+@compiled
 def _softmax(y):
     top = y.max()
     total = y.dtype.type(0)
@@ -127,7 +121,7 @@ def _softmax(y):
         y[c] /= total
 
 
-@njit(**COMPILE)
+@compiled
 def _norm(row):
     total = row.dtype.type(0)
     for i in range(row.size):
@@ -135,7 +129,7 @@ def _norm(row):
     return math.sqrt(total)
 
 
-@njit(**COMPILE)
+@compiled
 def _update_output_row(row, h, amount, rule):
     """Move one output row by α · plasticity · amount · h."""
     one = h.dtype.type(1)
@@ -152,7 +146,7 @@ def _update_output_row(row, h, amount, rule):
             row[i] += step * h[i]
 
 
-@njit(**COMPILE)
+@compiled
 def _to_unit(row):
     norm = _norm(row)
     if norm != row.dtype.type(0):
@@ -160,7 +154,7 @@ def _to_unit(row):
             row[i] /= norm
 
 
-@njit(**COMPILE)
+@compiled
 def _hebbian_output(V, h, label, rule, y, first):
     """eq:original_class; y is room for the outputs."""
     if rule.output_rule == LABEL:
@@ -183,7 +177,7 @@ def _hebbian_output(V, h, label, rule, y, first):
             _to_unit(V[c])
 
 
-@njit(**COMPILE)
+@compiled
 def _sgd_factors(dot, square, scale, V, label, rule, h, y, back, gain):
     """Forward and backward through the output layer, which learns too."""
     zero, one = h.dtype.type(0), h.dtype.type(1)
@@ -207,7 +201,7 @@ def _sgd_factors(dot, square, scale, V, label, rule, h, y, back, gain):
             _to_unit(V[c])
 
 
-@njit(**COMPILE)
+@compiled
 def _all_finite(row):
     total = row.dtype.type(0)
     for i in range(row.size):
@@ -275,22 +269,22 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., int]:
                     u, v = row_i[j], row_k[j]
                     if unit:
                         u, v = u * scale_i, v * scale_k
+                    factor_i = factor_k = one
+                    if synapse != growth.LINEAR:
+                        s_i, s_k = abs(u), abs(v)
+                        factor_i = plasticity(synapse, s_i, min(s_i, rule.cap), one)
+                        factor_k = plasticity(synapse, s_k, min(s_k, rule.cap), one)
+                    # Summed from the left, each product is fused with the addition before it.
                     if hebbian:
                         before_i = earlier[j]
                         before_k = before_i + share_i * u
                         earlier[j] = before_k + share_k * v
-                        delta_i = gain_i * x[j] - pull_i * before_i
-                        delta_k = gain_k * x[j] - pull_k * before_k
-                    else:
-                        delta_i, delta_k = gain_i * x[j], gain_k * x[j]
-                    if synapse != growth.LINEAR:
-                        s_i, s_k = abs(u), abs(v)
-                        delta_i *= plasticity(synapse, s_i, min(s_i, rule.cap), one)
-                        delta_k *= plasticity(synapse, s_k, min(s_k, rule.cap), one)
-                    u, v = u + delta_i, v + delta_k
-                    if hebbian:
+                        u = u + factor_i * gain_i * x[j] - factor_i * pull_i * before_i
+                        v = v + factor_k * gain_k * x[j] - factor_k * pull_k * before_k
                         u = zero if u < rule.least else u
                         v = zero if v < rule.least else v
+                    else:
+                        u, v = u + factor_i * gain_i * x[j], v + factor_k * gain_k * x[j]
                     row_i[j], row_k[j] = u, v
                     dot_i += u * following[j]
                     dot_k += v * following[j]
@@ -315,11 +309,11 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., int]:
                 W[i] *= scale[i]
         return 0
 
-    compiled: Callable[..., int] = njit(**COMPILE)(train)
-    return compiled
+    loop: Callable[..., int] = compiled(train)
+    return loop
 
 
-@njit(**COMPILE)
+@compiled
 def predict(W, rows, inverse, V, images, full, rule, hebbian, out):
     """Classes of the images; `inverse` is what multiplies an activation.
 

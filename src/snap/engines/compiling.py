@@ -1,0 +1,57 @@
+"""Compilation of the cpu engine's loops, and the cache that keeps it.
+
+numba notices when the file of a compiled function changes, but not when a formula that was compiled
+into it comes from another file. So the cache is kept by the content of all files that go into the
+loops: an edited growth function is never served from an old cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+HERE = Path(__file__).parent
+config: Any = numba.config
+SOURCES = (HERE / "kernels.py", HERE.parent / "growth.py", HERE / "compiling.py")
+
+
+@cache
+def cache_folder() -> Path:
+    """The first folder that can be written: numba's, if one is set, else beside these files."""
+    content = b"".join(source.read_bytes() for source in SOURCES)
+    name = f"snap-{hashlib.sha256(content).hexdigest()[:16]}"
+    places = [HERE / "__pycache__", Path(tempfile.gettempdir()) / f"snap-numba-{os.getuid()}"]
+    if config.CACHE_DIR:
+        places.insert(0, Path(config.CACHE_DIR))
+    for place in places:
+        folder = place / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="snap-numba-"))
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a loop. Sums may be reordered, products fused; NaN and infinity stay what they are."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_folder())
+    try:
+        return numba.njit(
+            function,
+            nogil=True,
+            cache=True,
+            error_model="numpy",
+            fastmath={"contract", "reassoc", "nsz", "arcp"},
+        )
+    finally:
+        config.CACHE_DIR = before

@@ -1,0 +1,50 @@
+"""The cache of compiled loops belongs to the sources that went into them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from snap.engines import compiling
+
+TRAIN = (
+    "import numpy as np, snap\n"
+    "W, V = np.full((3, 4), 0.1), np.full((2, 3), 0.1)\n"
+    "trial = snap.Trial('sigmoid-sigmoid-neuron', 0.1, 2, 0.1, hidden=3)\n"
+    "W, V = snap.train_from(W, V, np.eye(4), [0, 1, 0, 1], [0, 1, 2, 3], trial)\n"
+    "print(W.sum(), V.sum())\n"
+)
+
+
+def test_an_edited_formula_is_not_served_from_an_old_cache(tmp_path, monkeypatch):
+    """A growth function that changes goes into another folder than the one before."""
+    source = tmp_path / "growth.py"
+    folders = []
+    for text in ("strength * (one - capped)", "strength * (one - capped) * one"):
+        source.write_text(text)
+        monkeypatch.setattr(compiling, "SOURCES", (source,))
+        folders.append(compiling.cache_folder.__wrapped__())
+    assert folders[0] != folders[1]
+    for folder in folders:
+        folder.rmdir()
+
+
+def test_the_formulas_are_among_the_sources():
+    assert {path.name for path in compiling.SOURCES} == {"kernels.py", "growth.py", "compiling.py"}
+    assert all(path.is_file() for path in compiling.SOURCES)
+
+
+def test_processes_that_compile_at_once_all_get_there(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", TRAIN], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    printed = {process.communicate(timeout=300)[0] for process in running}
+    assert all(process.returncode == 0 for process in running)
+    assert len(printed) == 1
+    assert list(Path(tmp_path).rglob("*.nbi")), "the folder that was asked for is used"
