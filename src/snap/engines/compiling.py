@@ -42,7 +42,7 @@ def cache_folder() -> Path:
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a loop. Sums may be reordered, products fused; NaN and infinity stay what they are."""
+    """Compile a loop: sums may be reordered and products fused, NaN and infinity are kept."""
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder())
     try:
