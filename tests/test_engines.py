@@ -85,6 +85,18 @@ def test_the_papers_width(tiny_samples, name):
     compare(Trial(name, 0.01, 2, 0.1), tiny_samples, 100, np.float64, 1e-8, hidden=64)
 
 
+def test_given_weights_of_any_sign(tiny_samples):
+    """Rows that no sample activates are made non-negative all the same."""
+    rng = np.random.default_rng(0)
+    W, V = rng.normal(size=(8, 784)), rng.normal(size=(10, 8))
+    W[3] = -np.abs(W[3])
+    trial = Trial("linear-linear", 0.1, 32, 0.1, hidden=8)
+    args = (W, V, tiny_samples.images, tiny_samples.labels, [0, 1, 2], trial)
+    right, *others = [train_from(*args, engine=engine) for engine in ("reference", *FAST)]
+    for found in others:
+        assert np.allclose(found[0], right[0], rtol=0, atol=1e-9)
+
+
 def test_a_row_of_zeros_stays_out_of_it(tiny_samples):
     """A dead neuron has norm 0: nothing is divided by it, in any engine."""
     W, V = start(4, 784, np.float64)
@@ -227,6 +239,12 @@ def test_auto_is_cpu_where_there_is_no_cuda(monkeypatch):
         (lambda W, V, s, t: train_from(W, V[:5], s.images, s.labels, [0], t), "label"),
         (lambda W, V, s, t: train_from(W > 0, V, s.images, s.labels, [0], t), "float"),
         (lambda W, V, s, t: train_from(W, V, s.images, s.labels[:9], [0], t), "samples"),
+        (lambda W, V, s, t: train_from(W, V, s.images, s.labels - 5, [0], t), "label -5"),
+        (lambda W, V, s, t: train_from(W, V, s.images, s.labels / 2, [0], t), "labels"),
+        (lambda W, V, s, t: train_from(W, V, s.images, s.labels, [[0]], t), "order"),
+        (lambda W, V, s, t: train_from(W, V, s.images, s.labels, [0.5], t), "order"),
+        (lambda W, V, s, t: train_from(W, V, s.images > 0, s.labels, [0], t), "images"),
+        (lambda W, V, s, t: train_from(W[:0], V[:, :0], s.images, s.labels, [0], t), "weights"),
         (lambda W, V, s, t: population_class("cpu")([], [], s), "at least one trial"),
         (
             lambda W, V, s, t: train_from(

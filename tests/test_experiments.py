@@ -34,8 +34,8 @@ def test_iid_learns_and_reports_every_epoch(small):
     assert [point["epoch"] for point in result.history] == [1, 2, 3]
     assert [point["samples"] for point in result.history] == [2000, 4000, 6000]
     assert result.accuracy == result.history[-1]["accuracy"] > 0.5
-    assert len(result.accuracy_by_class) == 10
-    assert np.mean(result.accuracy_by_class) == pytest.approx(result.accuracy)
+    assert len(result.accuracy_by_pair) == 5
+    assert np.mean(result.accuracy_by_pair) == pytest.approx(result.accuracy)
     assert result.diverged is None
 
 
@@ -113,9 +113,9 @@ def test_validation_never_sees_the_test_set(small):
     nonsense = Samples(small.test.images[::-1], np.zeros_like(small.test.labels))
     corrupted = dataclasses.replace(small, test=nonsense)
     assert run([one], small)[0].history == run([one], corrupted)[0].history
-    train, measure = small.splits(one)
-    assert len(train) + len(measure) == len(small.train)
-    assert not np.shares_memory(measure.images, small.test.images)
+    view = small.view(one)
+    assert len(view.train) + len(view.measure) == len(small.train)
+    assert not np.shares_memory(view.measure.images, small.test.images)
 
 
 def test_limits(small):
@@ -133,7 +133,7 @@ def test_divergence_is_a_result(small):
         assert fine.diverged is None
         assert diverged.diverged == diverged.samples > 0
         assert diverged.accuracy is None
-        assert diverged.matrix is None
+        assert diverged.metrics is None
         assert json.loads(json.dumps(diverged.to_dict()))["diverged"] == diverged.samples
 
 

@@ -34,7 +34,12 @@ def parse_number(text: str | float, name: str) -> float:
 
 def parse_whole(text: str | float, name: str, least: int) -> int:
     """Read a whole number that is at least `least`."""
-    value = parse_number(text, name)
-    if value != int(value) or value < least:
+    try:
+        value = int(text)
+        exact = not isinstance(text, float) or value == text
+    except (TypeError, ValueError, OverflowError):
+        value = int(number := parse_number(text, name))
+        exact = value == number
+    if not exact or value < least:
         raise SnapError(f"{name} must be a whole number of at least {least}, got {text!r}")
-    return int(value)
+    return value

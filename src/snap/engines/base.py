@@ -25,7 +25,7 @@ class Population(ABC):
 
     name: ClassVar[str]
     together: ClassVar[bool] = False  # whether trials gain from sharing a population
-    report_every: ClassVar[int | None] = None  # samples after which progress is worth a word
+    report_every: int | None = None  # samples after which progress is worth a word
 
     def __init__(
         self, trials: Sequence[Trial], weights: Sequence[Weights], samples: Samples
@@ -36,15 +36,17 @@ class Population(ABC):
         self.samples = samples
         self.seen = [0] * len(trials)
         self.diverged: list[int | None] = [None] * len(trials)
-        for trial, (W, V) in zip(trials, weights, strict=True):
-            _check_shapes(trial, W, V, samples)
+        for _, (W, V) in zip(trials, weights, strict=True):
+            _check_shapes(W, V, samples)
 
     def train(self, orders: Sequence[NDArray[np.int64]]) -> None:
         """Train each network on its own sequence of sample numbers; an empty one rests."""
-        learning = [
-            np.zeros(0, np.int64) if at is not None else np.ascontiguousarray(order, np.int64)
-            for order, at in zip(orders, self.diverged, strict=True)
-        ]
+        learning = []
+        for order, at in zip(orders, self.diverged, strict=True):
+            if len(order) and not 0 <= order.min() <= order.max() < len(self.samples):
+                raise SnapError(f"order must hold sample numbers from 0 to {len(self.samples) - 1}")
+            stopped = at is not None
+            learning.append(np.zeros(0, np.int64) if stopped else np.ascontiguousarray(order))
         for g, at in enumerate(self._train(learning)):
             if at is not None:
                 self.diverged[g] = self.seen[g] + at
@@ -65,8 +67,8 @@ class Population(ABC):
         """Copies of one network's weights."""
 
 
-def _check_shapes(trial: Trial, W: NDArray[Any], V: NDArray[Any], samples: Samples) -> None:
-    if W.ndim != 2 or V.ndim != 2 or W.shape[0] != V.shape[1]:
+def _check_shapes(W: NDArray[Any], V: NDArray[Any], samples: Samples) -> None:
+    if W.ndim != 2 or V.ndim != 2 or W.shape[0] != V.shape[1] or not W.size or not V.size:
         raise SnapError(f"weights must be W (H×D) and V (C×H), got {W.shape} and {V.shape}")
     if W.shape[1] != samples.images.shape[1]:
         raise SnapError(
@@ -74,5 +76,6 @@ def _check_shapes(trial: Trial, W: NDArray[Any], V: NDArray[Any], samples: Sampl
         )
     if W.dtype != V.dtype or W.dtype not in (np.float32, np.float64):
         raise SnapError(f"weights must both be float32 or float64, got {W.dtype} and {V.dtype}")
-    if samples.labels.size and int(samples.labels.max()) >= V.shape[0]:
-        raise SnapError(f"label {samples.labels.max()} has no row in V, which has {V.shape[0]}")
+    for label in (samples.labels.min(), samples.labels.max()) if len(samples) else ():
+        if not 0 <= label < V.shape[0]:
+            raise SnapError(f"label {label} has no row in V, whose rows are 0 to {len(V) - 1}")

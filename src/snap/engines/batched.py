@@ -18,6 +18,7 @@ from torch import Tensor
 
 from snap.data.samples import Samples
 from snap.engines.base import Population, Weights
+from snap.engines.reference import over
 from snap.errors import SnapError
 from snap.growth import GROWTHS, plasticity
 from snap.trial import Trial
@@ -30,11 +31,6 @@ class Rule(NamedTuple):
     power: Tensor
     eta: Tensor
     alpha: Tensor
-
-
-def over(numerator: Tensor, denominator: Tensor) -> Tensor:
-    """numerator / denominator, and 0 where the denominator is 0."""
-    return torch.where(denominator == 0, 0.0, numerator / denominator)
 
 
 def row_norms(weights: Tensor) -> Tensor:
@@ -172,8 +168,8 @@ class BatchedPopulation(Population):
             )
         try:
             self.device = torch.device(device)
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError) as error:
+            torch.zeros(1, device=self.device).tolist()
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
             reason = str(error).splitlines()[0]
             raise SnapError(f"device {device!r} cannot be used here: {reason}") from None
         W = torch.from_numpy(np.stack([W for W, _ in weights])).to(self.device)
@@ -189,6 +185,8 @@ class BatchedPopulation(Population):
             column([t.eta or 0.0 for t in trials]),
             column([t.alpha for t in trials]),
         )
+        if self.device.type == "cpu":  # elsewhere, looking in between would wait for the device
+            self.report_every = 500
         self._on_device: dict[int, tuple[Samples, Tensor, Tensor]] = {}
 
     def _place(self, samples: Samples) -> tuple[Tensor, Tensor]:

@@ -25,8 +25,8 @@ class CpuPopulation(Population):
     ) -> None:
         super().__init__(trials, weights, samples)
         # One spare row, for the kernel's last pair.
-        self.W = [np.vstack([W, np.zeros_like(W[:1])]) for W, _ in weights]
-        self.V = [V.copy() for _, V in weights]
+        self.W = [np.ascontiguousarray(np.vstack([W, np.zeros_like(W[:1])])) for W, _ in weights]
+        self.V = [np.array(V, order="C") for _, V in weights]
         self.rules = [rule_of(t, *w) for t, w in zip(trials, weights, strict=True)]
 
     def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
@@ -79,6 +79,19 @@ def full_scale(images: NDArray[Any], dtype: np.dtype[Any]) -> Any:
     return dtype.type(255 if images.dtype == np.uint8 else 1)
 
 
+def _bounded(trial: Trial) -> bool:
+    """Whether weights cannot grow by more than the sum of their updates.
+
+    Then an activation below ε² moves nothing by more than rounding, all samples taken together, and
+    may be passed over. Where growth feeds on itself, no difference is too small to matter.
+    """
+    growth = trial.configuration.hidden
+    if growth == "sigmoid":
+        return trial.protocol.plasticity_floor == "clamped"
+    return growth == "linear" or trial.keeps_unit_rows(growth)
+
+
+@np.errstate(over="ignore")  # a rate beyond float32 is infinite there, and the trial diverges
 def rule_of(trial: Trial, W: NDArray[Any], V: NDArray[Any]) -> kernels.Rule:
     """The trial's learning rule in the precision of its weights."""
     number, info = W.dtype.type, np.finfo(W.dtype)
@@ -112,5 +125,5 @@ def rule_of(trial: Trial, W: NDArray[Any], V: NDArray[Any]) -> kernels.Rule:
         least=number(info.tiny if protocol.hidden_sign == "non-negative" else -math.inf),
         output_unit=output_unit,
         output_rule=SWITCHES["output_rule"].values.index(protocol.output_rule),
-        tiny=number(info.eps**2),
+        tiny=number(info.eps**2 if _bounded(trial) else 0.0),
     )

@@ -47,7 +47,7 @@ class Rule(NamedTuple):
     least: Any  # a hidden weight below this becomes 0
     output_unit: bool  # keep output rows at unit length
     output_rule: int
-    tiny: Any  # an activation below this moves no weight by more than rounding, and counts as 0
+    tiny: Any  # an activation below this counts as 0
 
 
 @compiled
@@ -229,6 +229,7 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., int]:
         gain, pull = np.zeros(rows + 1, W.dtype), np.zeros(rows + 1, W.dtype)
         share = np.zeros(rows + 1, W.dtype)
         active = np.empty(rows + 1, np.int64)
+        diverged = 0
         _read(images, order[0], full, x)
         for i in range(rows):
             d = q = zero
@@ -249,10 +250,12 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., int]:
                 _sgd_factors(dot, square, scale, V, label, rule, h, y, back, gain)
             count = 0
             for i in range(rows):
-                if gain[i] != zero or share[i] != zero:
+                # A row that neither moves nor adds to the sum is only multiplied. The first pass
+                # goes over all: the given weights may be of a sign that is not allowed.
+                if gain[i] != zero or share[i] != zero or t == 0:
                     active[count] = i
                     count += 1
-                else:  # nothing moves and nothing is added to the sum
+                else:
                     d = zero
                     for j in range(width):
                         d += W[i, j] * following[j]
@@ -299,15 +302,17 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., int]:
             # A weight that is not finite makes its row's product with any sample so, 0 · ∞ too.
             for i in range(rows):
                 if not math.isfinite(dot[i]) and not _all_finite(W[i]):
-                    return t + 1
+                    diverged = t + 1
             for c in range(V.shape[0]):
                 if not _all_finite(V[c]):
-                    return t + 1
+                    diverged = t + 1
+            if diverged:
+                break
             x, following = following, x
         if unit:
             for i in range(rows):
                 W[i] *= scale[i]
-        return 0
+        return diverged
 
     loop: Callable[..., int] = compiled(train)
     return loop

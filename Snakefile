@@ -1,0 +1,35 @@
+# The paper as a workflow: data → search → select → i.i.d. and sequential runs → tables.
+#
+# Where a number comes from, one step at a time, each step's files under the name of its step:
+#   results/<run>/tables/<table>.csv
+#   results/<run>/{iid,sequential}/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
+#   results/<run>/select/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
+#   results/<run>/search/<learner>/<dataset>/<configuration>/lambda=<λ>/seed=<seed>.csv
+#   results/trials/<fingerprint>.json    every finished trial, shared by all runs
+# logs/ and benchmarks/ mirror these paths. With several λ in a job, lambda=<first>..<last>.
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/search.smk"
+include: "workflow/rules/select.smk"
+include: "workflow/rules/final.smk"
+include: "workflow/rules/tables.smk"
+
+
+rule pairs:
+    input:
+        TABLES["selected"],
+
+
+rule all:
+    default_target: True
+    input:
+        collect(TABLE, table=TABLES),

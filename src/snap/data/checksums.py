@@ -1,0 +1,41 @@
+"""What the datasets are: SHA-256 of the raw contents, known before they are fetched."""
+
+from __future__ import annotations
+
+import hashlib
+
+from snap.errors import SnapError
+
+# SHA-256 of the raw contents, in the order of sources.FILES.
+CHECKSUMS = {
+    "MNIST": (
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    ),
+    "FashionMNIST": (
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    ),
+    "Synthetic": (
+        "0e1335a34d3a55fa343133095304b5c83e4e138454f97fff0efa490c6298a620",
+        "142815503143772274ba68a5bd7c07a6cd0a0b88876cadc18aecd266945e8c8c",
+        "60c406be300d906d549446877e455a758b80c323c8b17073a15da969e398d999",
+        "0674780050adac6b6ca865285335e8f66ab484ded49b7cb103a8cebfa7f41632",
+    ),
+}
+DATASETS = tuple(CHECKSUMS)
+
+
+def checksum(dataset: str) -> str:
+    """One hash for a dataset's content, known before it is fetched."""
+    return hashlib.sha256("".join(CHECKSUMS[known(dataset)]).encode()).hexdigest()
+
+
+def known(dataset: str) -> str:
+    if dataset not in CHECKSUMS:
+        raise SnapError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}")
+    return dataset

@@ -1,0 +1,338 @@
+"""A configuration as typed data, and the trials that follow from it.
+
+Nothing here is heavy to import or knows who runs the trials: the workflow asks for the jobs of each
+stage, and hands every job its specification as JSON, which is all that the job's result depends on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from snap.canonical import number_text
+from snap.data.checksums import checksum
+from snap.errors import SnapError
+from snap.protocol import Protocol
+from snap.trial import SEMANTICS, Configuration, Iid, Sequential, Trial
+
+NO_LAMBDA = "none"  # how a path spells the λ that SGD does not have
+STAGES = ("search", "iid", "sequential")
+
+# For estimates before anything has been measured.
+SECONDS_PER_WEIGHT_ROW = 0.15e-6  # per sample and hidden neuron, on one core
+TRAINING_SAMPLES = {"MNIST": 60_000, "FashionMNIST": 60_000, "Synthetic": 2_000}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one optimum is sought for: a learner, a dataset, a configuration and a λ."""
+
+    learner: str
+    dataset: str
+    hidden: int
+    configuration: str
+    lateral_inhibition: float | None
+
+    @property
+    def lambda_text(self) -> str:
+        power = self.lateral_inhibition
+        return NO_LAMBDA if power is None else number_text(power)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cells that are computed together; `part` of `parts` where their points are spread."""
+
+    cells: tuple[Cell, ...]
+    part: int = 1
+    parts: int = 1
+
+    @property
+    def label(self) -> str:
+        """lambda=2, lambda=0.5..64 or lambda=2,part=1of3: the last piece of the job's paths."""
+        first, last = self.cells[0].lambda_text, self.cells[-1].lambda_text
+        several = f"..{last}" if len(self.cells) > 1 else ""
+        spread = f",part={self.part}of{self.parts}" if self.parts > 1 else ""
+        return f"lambda={first}{several}{spread}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole experiment."""
+
+    config: Mapping[str, Any]
+    paper: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, config: Mapping[str, Any], schema: Path, paper: Path) -> Plan:
+        """Check a configuration against its schema and its meaning; errors name the key."""
+        from snap.schema import complete
+
+        plan = cls(
+            complete(config, yaml.safe_load(schema.read_text())),
+            yaml.safe_load(paper.read_text()),
+        )
+        plan._check()
+        return plan
+
+    # What there is
+
+    @property
+    def run(self) -> str:
+        return str(self.config["run"])
+
+    @property
+    def reduced(self) -> str:
+        return str(self.config["reduced"])
+
+    @property
+    def datasets(self) -> list[str]:
+        return [dataset["name"] for dataset in self.config["datasets"]]
+
+    @property
+    def searches(self) -> bool:
+        """Whether Hebbian pairs are searched for, or given by the paper."""
+        return "pairs" not in self.config["search"]
+
+    def configurations(self, learner: str) -> list[str]:
+        section = self.config["sgd"] if learner == "sgd" else self.config
+        names = [Configuration.parse(name).name for name in section["configurations"]]
+        return names
+
+    @property
+    def families(self) -> list[tuple[str, str, str]]:
+        """Every learner, dataset and configuration."""
+        return [
+            (learner, dataset, configuration)
+            for learner in ("hebbian", "sgd")
+            for dataset in self.datasets
+            for configuration in self.configurations(learner)
+        ]
+
+    def cells(self, learner: str, dataset: str, configuration: str) -> list[Cell]:
+        """The cells of a family, in the order of λ."""
+        hidden = next(d["hidden"] for d in self.config["datasets"] if d["name"] == dataset)
+        powers: list[float | None] = [None]
+        if learner == "hebbian":
+            powers = [float(power) for power in sorted(self.config["lambdas"])]
+        return [Cell(learner, dataset, hidden, configuration, power) for power in powers]
+
+    @property
+    def all_cells(self) -> list[Cell]:
+        return [cell for family in self.families for cell in self.cells(*family)]
+
+    def pairs(self, cell: Cell) -> list[tuple[float | None, float]]:
+        """The (η, α) to try for a cell; a single one, from the paper's table, where it is given."""
+        if cell.learner == "sgd":
+            return [(None, alpha) for alpha in sorted(map(float, self.config["sgd"]["alpha"]))]
+        given = self.given_pair(cell)
+        if given is not None:
+            return [given]
+        grid = self.config["grids"][self.config["search"]["grid"]]
+        etas, alphas = (sorted(map(float, grid[name])) for name in ("eta", "alpha"))
+        return list(itertools.product(etas, alphas))
+
+    def paper_pair(self, cell: Cell) -> tuple[float, float] | None:
+        """The pair in the paper's table, if it has the cell."""
+        table = self.paper["pairs"].get(cell.dataset, {}).get(cell.configuration, {})
+        for power, (eta, alpha) in table.items():
+            if float(power) == cell.lateral_inhibition:
+                return float(eta), float(alpha)
+        return None
+
+    def given_pair(self, cell: Cell) -> tuple[float, float] | None:
+        return None if self.searches or cell.learner == "sgd" else self.paper_pair(cell)
+
+    # Jobs
+
+    def jobs(self, stage: str, learner: str, dataset: str, configuration: str) -> list[Job]:
+        """How a stage's cells are put into jobs. Changes no result."""
+        cells = self.cells(learner, dataset, configuration)
+        together = int(self.config["lambdas_per_job"])
+        most = self.config["points_per_job"]
+        if stage == "search" and most is not None and most < len(self.pairs(cells[0])):
+            parts = math.ceil(len(self.pairs(cells[0])) / most)
+            return [Job((cell,), part, parts) for cell in cells for part in range(1, parts + 1)]
+        groups = [cells[n : n + together] for n in range(0, len(cells), together)]
+        return [Job(tuple(group)) for group in groups]
+
+    def job(self, stage: str, learner: str, dataset: str, configuration: str, label: str) -> Job:
+        """The job whose label a path holds."""
+        for job in self.jobs(stage, learner, dataset, configuration):
+            if job.label == label:
+                return job
+        raise SnapError(f"no {stage} job {label} for {learner} {dataset} {configuration}")
+
+    def points(self, job: Job, cell: Cell) -> list[tuple[float | None, float]]:
+        """The pairs of a cell that a search job tries."""
+        pairs = self.pairs(cell)
+        size = math.ceil(len(pairs) / job.parts)
+        return pairs[(job.part - 1) * size : job.part * size]
+
+    def seeds(self, stage: str) -> list[int]:
+        return [int(seed) for seed in self.config[stage]["seeds"]]
+
+    def trial(self, stage: str, cell: Cell, eta: float | None, alpha: float, seed: int) -> Trial:
+        config = self.config
+        experiment: Iid | Sequential
+        if stage == "sequential":
+            section = config["sequential"]
+            experiment = Sequential(
+                section["tasks"],
+                section["threshold"],
+                section["max_epochs"],
+                section["judged_on"],
+                section["curve_every"],
+            )
+        else:
+            experiment = Iid(config[stage]["epochs"])
+        return Trial(
+            configuration=Configuration.parse(cell.configuration),
+            alpha=alpha,
+            lateral_inhibition=cell.lateral_inhibition,
+            eta=eta,
+            dataset=cell.dataset,
+            learner=cell.learner,
+            protocol=Protocol.parse(config["protocol"]),
+            experiment=experiment,
+            hidden=cell.hidden,
+            beta=config["beta"],
+            seed=seed,
+            split=config["search"]["split"] if stage == "search" else "test",
+            train_limit=config["limits"]["train"],
+            test_limit=config["limits"]["test"],
+        )
+
+    def work(self, stage: str) -> list[dict[str, Any]]:
+        """Every training job of a stage: the pieces of its paths, its trials, a rough cost."""
+        found = []
+        for learner, dataset, configuration in self.families:
+            searching = self.searches or learner == "sgd"
+            if stage == "search" and not searching:
+                continue
+            for job in self.jobs(stage, learner, dataset, configuration):
+                pieces: dict[str, Any] = {
+                    "learner": learner,
+                    "dataset": dataset,
+                    "configuration": configuration,
+                }
+                pieces |= {"job": job.label}
+                if stage == "search":
+                    points = sum(len(self.points(job, cell)) for cell in job.cells)
+                    work = [(pieces | {"seed": seed}, points) for seed in self.seeds(stage)]
+                else:
+                    work = [(pieces, len(job.cells) * len(self.seeds(stage)))]
+                cost = self._samples(stage, dataset) * job.cells[0].hidden * SECONDS_PER_WEIGHT_ROW
+                found += [p | {"trials": n, "cost": n * cost} for p, n in work]
+        return found
+
+    def _samples(self, stage: str, dataset: str) -> float:
+        """Samples of a trial, roughly: a task in sequence takes a quarter of its epochs."""
+        samples = self.config["limits"]["train"] or TRAINING_SAMPLES[dataset]
+        if stage == "sequential":
+            return float(samples * (1 + self.config["sequential"]["max_epochs"] / 4))
+        return float(samples * self.config[stage]["epochs"])
+
+    # Specifications: JSON that holds all that a job's result depends on
+
+    def search_spec(self, job: Job, seed: int) -> str:
+        cells = [
+            {"trials": [self._open("search", cell, seed)], "pairs": self.points(job, cell)}
+            for cell in job.cells
+        ]
+        return self._spec(job, cells=cells)
+
+    def select_spec(self, cell: Cell) -> str:
+        return _json(**_cell(cell), given=self.given_pair(cell))
+
+    def final_spec(self, stage: str, job: Job) -> str:
+        cells = [
+            {"trials": [self._open(stage, cell, seed) for seed in self.seeds(stage)]}
+            for cell in job.cells
+        ]
+        return self._spec(job, cells=cells)
+
+    def _open(self, stage: str, cell: Cell, seed: int) -> str:
+        """A trial whose pair is still open: η = 0 and α = 1 hold the places."""
+        return self.trial(stage, cell, None if cell.learner == "sgd" else 0.0, 1.0, seed).text
+
+    def _spec(self, job: Job, **values: Any) -> str:
+        data = checksum(job.cells[0].dataset)
+        return _json(semantics=SEMANTICS, data=data, engine=self.config["engine"], **values)
+
+    def _check(self) -> None:
+        """What a schema cannot say."""
+        config = self.config
+        for learner, key in (("hebbian", "configurations"), ("sgd", "sgd.configurations")):
+            names = _named(key, lambda at=learner: self.configurations(at))
+            if len(set(names)) < len(names):
+                raise SnapError(f"config key {key}: a configuration is named twice")
+        _named("protocol", lambda: Protocol.parse(config["protocol"]))
+        names = self.datasets
+        if len(set(names)) < len(names):
+            raise SnapError("config key datasets: a dataset is named twice")
+        search = config["search"]
+        if ("grid" in search) == ("pairs" in search):
+            raise SnapError("config key search: give either grid or pairs, and not both")
+        if "grid" in search and search["grid"] not in config["grids"]:
+            known = ", ".join(sorted(config["grids"]))
+            raise SnapError(
+                f"config key search.grid: {search['grid']!r} is not among grids: {known}"
+            )
+        for cell in self.all_cells:
+            if not self.searches and cell.learner == "hebbian" and not self.paper_pair(cell):
+                raise SnapError(
+                    f"config key search.pairs: the paper's table has no pair for {cell.dataset},"
+                    f" {cell.configuration}, λ = {cell.lambda_text}"
+                )
+        _named("sequential", lambda: self._open("sequential", self.all_cells[0], 0))
+
+
+def _named(key: str, make: Any) -> Any:
+    try:
+        return make()
+    except SnapError as error:
+        raise SnapError(f"config key {key}: {error}") from None
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "learner": cell.learner,
+        "dataset": cell.dataset,
+        "configuration": cell.configuration,
+        "lambda": cell.lambda_text,
+    }
+
+
+def _json(**values: Any) -> str:
+    return json.dumps(values, sort_keys=True, separators=(",", ":"))
+
+
+def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one configuration over another: mappings are merged, everything else is replaced."""
+    merged = dict(base)
+    for key, value in overlay.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
+
+
+def read(paths: Sequence[Path]) -> dict[str, Any]:
+    """Read configuration files, each laid over the ones before."""
+    config: dict[str, Any] = {}
+    for path in paths:
+        try:
+            found = yaml.safe_load(path.read_text()) or {}
+        except (OSError, yaml.YAMLError) as error:
+            raise SnapError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+        if not isinstance(found, dict):
+            raise SnapError(f"{path} must hold keys and values")
+        config = merge(config, found)
+    return config

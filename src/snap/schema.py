@@ -1,0 +1,93 @@
+"""A configuration against its schema: defaults filled in, one sentence for the first fault."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from snap.errors import SnapError
+
+
+def complete(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration with every default, or a SnapError that names the key at fault."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    _refuse_non_finite(config, "")
+    fault = best_match(Draft202012Validator(schema).iter_errors(config))
+    if fault is not None:
+        raise SnapError(_sentence(fault))
+    filled = _with_defaults(config, schema, schema)
+    return dict(filled)
+
+
+def _sentence(fault: Any) -> str:
+    key = ".".join(str(part) for part in fault.absolute_path)
+    if fault.validator == "additionalProperties":
+        known = set(fault.schema.get("properties", ()))
+        unknown = ", ".join(str(k) for k in fault.instance if k not in known)
+        where = f"{key}.{unknown}" if key else unknown
+        return f"config key {where} is unknown: choose from {', '.join(sorted(known))}"
+    if fault.validator == "required":
+        missing = ", ".join(k for k in fault.validator_value if k not in fault.instance)
+        return f"config key {f'{key}.{missing}' if key else missing} is missing"
+    key = key or "(the whole file)"
+    value, limit = repr(fault.instance), fault.validator_value
+    if len(value) > 60:
+        value = value[:57] + "…"
+    says = {
+        "type": f"must be {_words(limit)}",
+        "enum": f"must be one of {', '.join(map(str, limit)) if isinstance(limit, list) else ''}",
+        "const": f"must be {limit}",
+        "minimum": f"must be at least {limit}",
+        "maximum": f"must be at most {limit}",
+        "exclusiveMinimum": f"must be above {limit}",
+        "minItems": "must not be empty",
+        "minProperties": "must not be empty",
+        "uniqueItems": "must not hold a value twice",
+        "pattern": "must start with a letter and hold only letters, digits, - and _",
+    }
+    return f"config key {key} {says.get(fault.validator, fault.message)}, got {value}"
+
+
+def _words(kinds: Any) -> str:
+    names = {
+        "integer": "a whole number",
+        "number": "a number",
+        "string": "text",
+        "array": "a list",
+        "object": "a mapping of keys",
+        "null": "null",
+    }
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    return " or ".join(names.get(kind, kind) for kind in kinds)
+
+
+def _refuse_non_finite(value: Any, key: str) -> None:
+    """JSON schema has no word for NaN and infinity; YAML does."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SnapError(f"config key {key} must be a finite number, got {value}")
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            _refuse_non_finite(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for n, inner in enumerate(value):
+            _refuse_non_finite(inner, f"{key}.{n}")
+
+
+def _with_defaults(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    if "$ref" in schema:
+        target: Any = root
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        schema = {**target, **{k: v for k, v in schema.items() if k != "$ref"}}
+    if isinstance(value, Mapping):
+        filled = dict(value)
+        for name, inner in schema.get("properties", {}).items():
+            if name in filled:
+                filled[name] = _with_defaults(filled[name], inner, root)
+            elif "default" in inner:
+                filled[name] = _with_defaults(inner["default"], inner, root)
+        return filled
+    return value

@@ -1,0 +1,198 @@
+"""How far a run is: what is done, what is running, and how long it may take.
+
+`plan.json` holds every job of the run with the trials it trains and a rough cost. A job that trains
+keeps a heartbeat, a small file that says what it is doing, and removes it when it ends. Nothing
+else is needed to tell the state of a run from any terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from snap.errors import SnapError
+from snap.files import write_atomically
+from snap.trial import Trial
+
+STALE = 120  # seconds without a heartbeat after which a job is taken for dead
+
+
+class Heartbeat:
+    """What a job is doing, in a file, at most once a second."""
+
+    def __init__(self, folder: Path | None, label: str, total: int, done: int) -> None:
+        self.path = folder / f"{socket.gethostname()}-{os.getpid()}.json" if folder else None
+        self.state: dict[str, Any] = {"job": label, "trials": total, "done": done, "share": 0.0}
+        self.state["pid"], self.state["host"] = os.getpid(), socket.gethostname()
+        self.learned: dict[Trial, int] = {}
+        self.written = 0.0
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._write()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def progress(self, trial: Trial, learned: int, rest: int) -> None:
+        with self.lock:
+            self.learned[trial] = self.learned.get(trial, 0) + learned
+            share = self.learned[trial] / (self.learned[trial] + rest)
+            self.state |= {"trial": trial.text, "share": share}
+            if time.time() - self.written >= 1:
+                self._write()
+
+    def trial_done(self) -> None:
+        with self.lock:
+            self.state["done"] += 1
+            self.state["share"] = 0.0
+            self._write()
+
+    def _write(self) -> None:
+        self.written = time.time()
+        if self.path is not None:
+            write_atomically(self.path, json.dumps(self.state | {"at": self.written}).encode())
+
+
+def write_plan(path: Path, run: str, cores: int, jobs: Sequence[Mapping[str, Any]]) -> None:
+    """Write what a run consists of. Each job has stage, output and benchmark, trials and cost."""
+    content = {"run": run, "cores": cores, "jobs": list(jobs), "started": time.time()}
+    write_atomically(path, json.dumps(content).encode())
+
+
+def latest_plan(results: Path) -> Path:
+    """The plan of the run that was started last."""
+    plans = sorted(results.glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
+    if not plans:
+        raise SnapError(f"no run has been started in {results}: try make reproduce")
+    return plans[-1]
+
+
+def state(plan: Path) -> dict[str, Any]:
+    """Where a run stands: jobs and trials by stage, what is running, seconds left."""
+    content = json.loads(plan.read_text())
+    stages: dict[str, dict[str, float]] = {}
+    for job in content["jobs"]:
+        stage = stages.setdefault(
+            job["stage"],
+            {"jobs": 0, "jobs_done": 0, "trials": 0, "trials_done": 0}
+            | {"cost": 0.0, "cost_done": 0.0, "spent": 0.0},
+        )
+        stage["jobs"] += 1
+        stage["trials"] += job["trials"]
+        stage["cost"] += job["cost"]
+        if Path(job["output"]).exists():
+            stage["jobs_done"] += 1
+            stage["trials_done"] += job["trials"]
+            stage["cost_done"] += job["cost"]
+            stage["spent"] += _seconds(Path(job["benchmark"]))
+    running = _heartbeats(plan.parent / "running")
+    outputs = {job["output"]: job for job in content["jobs"]}
+    left = 0.0
+    for stage in stages.values():
+        rate = stage["spent"] / stage["cost_done"] if stage["cost_done"] and stage["spent"] else 1.0
+        left += rate * (stage["cost"] - stage["cost_done"])
+    for beat in running:
+        job = outputs.get(beat["job"])
+        if job is not None and not Path(job["output"]).exists():
+            share = (beat["done"] + beat["share"]) / max(beat["trials"], 1)
+            stages[job["stage"]]["trials_done"] += beat["done"]
+            left -= share * job["cost"]
+    left = max(left, 0.0) / max(content["cores"], 1)
+    return {"run": content["run"], "stages": stages, "running": running, "seconds_left": left}
+
+
+def _seconds(benchmark: Path) -> float:
+    """Wall time in one of Snakemake's benchmark files."""
+    try:
+        return float(benchmark.read_text().splitlines()[1].split("\t")[0])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def _heartbeats(folder: Path) -> list[dict[str, Any]]:
+    """Jobs that are alive, by their heartbeats."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            beat = json.loads(path.read_text())
+        except (OSError, ValueError):  # it has just ended
+            continue
+        gone = beat["host"] == socket.gethostname() and not Path(f"/proc/{beat['pid']}").exists()
+        if not gone and time.time() - beat["at"] < STALE:
+            found.append(beat)
+    return found
+
+
+def duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "less than a minute"
+    if minutes < 60:
+        return f"about {minutes} min"
+    return f"about {minutes // 60} h {minutes % 60:02d} min"
+
+
+def line(now: Mapping[str, Any]) -> str:
+    """A run's state in one line."""
+    parts = [
+        f"{name} {stage['trials_done']:.0f}/{stage['trials']:.0f}"
+        for name, stage in now["stages"].items()
+        if stage["trials"]
+    ]
+    jobs = sum(stage["jobs"] for stage in now["stages"].values())
+    done = sum(stage["jobs_done"] for stage in now["stages"].values())
+    left = "done" if done == jobs else f"{duration(now['seconds_left'])} left"
+    return f"{now['run']}: trials {', '.join(parts)}; jobs {done:.0f}/{jobs:.0f}; {left}"
+
+
+def report(now: Mapping[str, Any]) -> str:
+    """A run's state for people: a bar for every stage, and what is running."""
+    lines = [line(now)]
+    for name, stage in now["stages"].items():
+        total = stage["trials"] or stage["jobs"]
+        done = stage["trials_done"] if stage["trials"] else stage["jobs_done"]
+        share = done / total if total else 1.0
+        bar = "█" * round(30 * share)
+        unit = "trials" if stage["trials"] else "jobs"
+        lines.append(f"  {name:11} {bar:·<30} {done:.0f} of {total:.0f} {unit}")
+    for beat in now["running"]:
+        lines.append(
+            f"  running: {beat['job']}: trial {min(beat['done'] + 1, beat['trials'])}"
+            f" of {beat['trials']}, {beat['share']:.0%} through it"
+        )
+    if not now["running"]:
+        lines.append("  nothing is training right now")
+    return "\n".join(lines)
+
+
+class Announcer:
+    """Says a run's state every so many seconds, and once more when the run ends."""
+
+    def __init__(self, plan: Path, every: float = 20) -> None:
+        self.plan, self.every = plan, every
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._work, daemon=True)
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.ended.set()
+        self._say()
+
+    def _work(self) -> None:
+        while not self.ended.wait(self.every):
+            self._say()
+
+    def _say(self) -> None:
+        print(line(state(self.plan)), file=sys.stderr, flush=True)

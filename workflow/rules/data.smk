@@ -1,0 +1,16 @@
+# The datasets. The stamp holds their checksums: small enough for Snakemake to compare by content.
+
+
+localrules:
+    data,
+
+
+rule data:
+    output:
+        STAMP,
+    log:
+        "logs/data/{dataset}.log",
+    conda:
+        "../../envs/snap.yaml"
+    shell:
+        "snap data fetch --dataset {wildcards.dataset:q} --dir data --stamp {output:q} > {log:q} 2>&1"
