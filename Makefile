@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
 .PHONY: help reproduce paper test lint format bench clean rulegraph
 
@@ -23,7 +24,6 @@ define run
 	@$(SNAKEMAKE) pairs $(1)
 	@$(SNAKEMAKE) all $(1)
 endef
-SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
 reproduce: $(VENV)/installed  ## the whole paper, reduced: minutes
 	$(call run,--configfile workflow/presets/quick.yaml)
@@ -40,6 +40,8 @@ lint: $(VENV)/installed  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(SNAKEMAKE) --lint
 
 format: $(VENV)/installed  ## put the code into its standard form
 	$(BIN)/ruff check --fix .
@@ -47,6 +49,9 @@ format: $(VENV)/installed  ## put the code into its standard form
 
 bench: $(VENV)/installed  ## measure the engines on this machine
 	$(BIN)/snap bench
+
+rulegraph: $(VENV)/installed  ## draw the rules for the README (needs graphviz)
+	$(SNAKEMAKE) --rulegraph | dot -Tsvg -o reports/rulegraph.svg
 
 clean:  ## remove the environment and caches; data and results stay
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

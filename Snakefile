@@ -22,6 +22,7 @@ include: "workflow/rules/search.smk"
 include: "workflow/rules/select.smk"
 include: "workflow/rules/final.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/progress.smk"
 
 
 rule pairs:

@@ -80,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
     _add_bench(commands)
     _add_jobs(commands)
     _add_status(commands)
+    _add_costs(commands)
     return top
 
 
@@ -387,6 +388,7 @@ def _add_jobs(commands: Any) -> None:
             continue
         step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
         step.add_argument("--running", type=Path, help="folder of heartbeats")
+        step.add_argument("--ledger", type=Path, help="where to note what was trained")
         step.add_argument("--threads", type=int, default=1, help="trials trained at once")
         _add_folder(step)
         if name == "sequential":
@@ -409,6 +411,7 @@ def _job(options: argparse.Namespace) -> None:
         "store": options.store,
         "data": options.dir,
         "heartbeat": options.running,
+        "ledger": options.ledger,
         "label": str(options.output),
     }
     if options.step == "search":
@@ -426,8 +429,7 @@ def _job(options: argparse.Namespace) -> None:
 
 def _add_status(commands: Any) -> None:
     status = commands.add_parser("status", help="how far a run of the workflow is")
-    status.add_argument("--results", type=Path, default=Path("results"), help="the results folder")
-    status.add_argument("--run", help="the run's name (default: the one started last)")
+    _add_run(status)
     status.add_argument("--follow", action="store_true", help="go on until the run has ended")
     status.add_argument("--json", action="store_true", help="print as JSON")
     status.set_defaults(command=_status)
@@ -436,10 +438,7 @@ def _add_status(commands: Any) -> None:
 def _status(options: argparse.Namespace) -> None:
     from snap import status
 
-    plan = options.results / options.run / "plan.json" if options.run else None
-    plan = plan or status.latest_plan(options.results)
-    if not plan.is_file():
-        raise SnapError(f"no run {options.run!r} has been started in {options.results}")
+    plan = status.plan_of(options.results, options.run)
     while True:
         now = status.state(plan)
         print(json.dumps(now) if options.json else status.report(now), flush=True)
@@ -447,6 +446,33 @@ def _status(options: argparse.Namespace) -> None:
         if not options.follow or all(s["jobs_done"] == s["jobs"] for s in stages):
             return
         time.sleep(5)
+
+
+# snap costs
+
+
+def _add_costs(commands: Any) -> None:
+    costs = commands.add_parser(
+        "costs",
+        help="where the time of a run went",
+        description="Core time of a run by stage, from the benchmark files: in training, and in all"
+        " that is not (start-up, imports, scheduling, idle cores).",
+    )
+    _add_run(costs)
+    costs.add_argument("--json", action="store_true", help="print as JSON")
+    costs.set_defaults(command=_costs)
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--results", type=Path, default=Path("results"), help="the results folder")
+    command.add_argument("--run", help="the run's name (default: the one started last)")
+
+
+def _costs(options: argparse.Namespace) -> None:
+    from snap import status
+
+    found = status.costs(status.plan_of(options.results, options.run))
+    print(json.dumps(found) if options.json else status.cost_table(found))
 
 
 if __name__ == "__main__":

@@ -75,22 +75,26 @@ def train(
     store: Path,
     data: Path | None = None,
     heartbeat: Path | None = None,
+    ledger: Path | None = None,
     label: str = "",
 ) -> list[Row]:
-    """Results of the trials as dictionaries: from the store where they are, else trained."""
+    """Results of the trials as dictionaries: from the store where they are, else trained.
+
+    The ledger is told how many were trained and kept, and how long training took.
+    """
     from snap.data.checksums import checksum
     from snap.engines import resolve
     from snap.status import Heartbeat
     from snap.trials import Trials
 
     name, device = resolve(engine)
-    if not trials:
-        return []
-    kept = Trials(store, checksum(trials[0].dataset), name)
-    known = {trial: found for trial in set(trials) if (found := kept.get(trial)) is not None}
-    missing = list(dict.fromkeys(trial for trial in trials if trial not in known))
+    known: dict[Trial, Row] = {}
+    missing: list[Trial] = []
+    if trials:
+        kept = Trials(store, checksum(trials[0].dataset), name)
+        known = {trial: found for trial in set(trials) if (found := kept.get(trial)) is not None}
+        missing = list(dict.fromkeys(trial for trial in trials if trial not in known))
     _log(f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train")
-    start = time.perf_counter()
     if missing:
         from snap.data.store import load
         from snap.experiments import Result, run
@@ -117,7 +121,14 @@ def train(
                 progress=beat.progress,
                 finished=finished,
             )
-    _log(f"trained {len(missing)} of {len(trials)} trials in {time.perf_counter() - start:.1f} s")
+    if ledger is not None:
+        account = {
+            "trials": len(trials),
+            "trained": len(missing),
+            "diverged": sum(known[trial]["diverged"] is not None for trial in trials),
+            "training_seconds": sum(known[trial]["seconds"] for trial in missing),
+        }
+        write_atomically(ledger, json.dumps(account).encode())
     return [known[trial] for trial in trials]
 
 

@@ -36,19 +36,32 @@ def _sentence(fault: Any) -> str:
     value, limit = repr(fault.instance), fault.validator_value
     if len(value) > 60:
         value = value[:57] + "…"
-    says = {
-        "type": f"must be {_words(limit)}",
-        "enum": f"must be one of {', '.join(map(str, limit)) if isinstance(limit, list) else ''}",
-        "const": f"must be {limit}",
-        "minimum": f"must be at least {limit}",
-        "maximum": f"must be at most {limit}",
-        "exclusiveMinimum": f"must be above {limit}",
-        "minItems": "must not be empty",
-        "minProperties": "must not be empty",
-        "uniqueItems": "must not hold a value twice",
-        "pattern": "must start with a letter and hold only letters, digits, - and _",
-    }
-    return f"config key {key} {says.get(fault.validator, fault.message)}, got {value}"
+    return f"config key {key} {_says(fault, limit)}, got {value}"
+
+
+def _says(fault: Any, limit: Any) -> str:
+    """What would be right, by the rule of the schema that was broken."""
+    match fault.validator:
+        case "type":
+            return f"must be {_words(limit)}"
+        case "enum":
+            return f"must be one of {', '.join(map(str, limit))}"
+        case "const":
+            return f"must be {limit}"
+        case "minimum":
+            return f"must be at least {limit}"
+        case "maximum":
+            return f"must be at most {limit}"
+        case "exclusiveMinimum":
+            return f"must be above {limit}"
+        case "minItems" | "minProperties":
+            return "must not be empty"
+        case "uniqueItems":
+            return "must not hold a value twice"
+        case "pattern":
+            return "must start with a letter and hold only letters, digits, - and _"
+        case _:
+            return f"is wrong: {fault.message}"
 
 
 def _words(kinds: Any) -> str:

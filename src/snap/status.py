@@ -21,6 +21,7 @@ from snap.errors import SnapError
 from snap.files import write_atomically
 from snap.trial import Trial
 
+LEDGER = ("trials", "trained", "diverged", "training_seconds")
 STALE = 120  # seconds without a heartbeat after which a job is taken for dead
 
 
@@ -69,8 +70,13 @@ def write_plan(path: Path, run: str, cores: int, jobs: Sequence[Mapping[str, Any
     write_atomically(path, json.dumps(content).encode())
 
 
-def latest_plan(results: Path) -> Path:
-    """The plan of the run that was started last."""
+def plan_of(results: Path, run: str | None) -> Path:
+    """The plan of a run, or of the one that was started last."""
+    if run is not None:
+        plan = results / run / "plan.json"
+        if not plan.is_file():
+            raise SnapError(f"no run {run!r} has been started in {results}")
+        return plan
     plans = sorted(results.glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
     if not plans:
         raise SnapError(f"no run has been started in {results}: try make reproduce")
@@ -187,8 +193,13 @@ class Announcer:
         self.thread.start()
 
     def stop(self) -> None:
+        """Say the state for the last time, and note what the run took."""
         self.ended.set()
         self._say()
+        content = json.loads(self.plan.read_text())
+        took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
+        with (self.plan.parent / "invocations.jsonl").open("a") as file:
+            file.write(json.dumps(took) + "\n")
 
     def _work(self) -> None:
         while not self.ended.wait(self.every):
@@ -196,3 +207,54 @@ class Announcer:
 
     def _say(self) -> None:
         print(line(state(self.plan)), file=sys.stderr, flush=True)
+
+
+def costs(plan: Path) -> dict[str, Any]:
+    """Core seconds of a run: what its cores could have given, and what training took."""
+    content = json.loads(plan.read_text())
+    stages: dict[str, dict[str, float]] = {}
+    for job in content["jobs"]:
+        stage = stages.setdefault(
+            job["stage"], dict.fromkeys(("jobs", "job_seconds", *LEDGER), 0.0)
+        )
+        stage["jobs"] += 1
+        stage["job_seconds"] += _seconds(Path(job["benchmark"]))
+        try:
+            ledger = json.loads(Path(job["ledger"]).read_text())
+        except (OSError, ValueError):
+            continue
+        for key in LEDGER:
+            stage[key] += ledger[key]
+    invocations = plan.parent / "invocations.jsonl"
+    lines = invocations.read_text().splitlines() if invocations.is_file() else []
+    took = [json.loads(text) for text in lines]
+    core = sum(one["seconds"] * one["cores"] for one in took)
+    training = sum(stage["training_seconds"] for stage in stages.values())
+    return {
+        "run": content["run"],
+        "stages": stages,
+        "wall_seconds": sum(one["seconds"] for one in took),
+        "core_seconds": core,
+        "training_seconds": training,
+        "outside_training": 1 - training / core if core else None,
+    }
+
+
+def cost_table(found: Mapping[str, Any]) -> str:
+    """Costs for people."""
+    lines = [
+        f"{found['run']:11}{'jobs':>6}{'trials':>8}{'trained':>9}"
+        f"{'in jobs, s':>12}{'training, s':>13}"
+    ]
+    for name, stage in found["stages"].items():
+        lines.append(
+            f"{name:11}{stage['jobs']:6.0f}{stage['trials']:8.0f}{stage['trained']:9.0f}"
+            f"{stage['job_seconds']:12.1f}{stage['training_seconds']:13.1f}"
+        )
+    if found["outside_training"] is not None:
+        lines.append(
+            f"{found['wall_seconds']:.0f} s of wall time, {found['core_seconds']:.0f} core seconds,"
+            f" {found['training_seconds']:.0f} of them in training:"
+            f" {found['outside_training']:.1%} outside training"
+        )
+    return "\n".join(lines)

@@ -1,10 +1,11 @@
 # The plan that the configuration describes, the paths of each step, and what the rules look up.
 
-import logging
+import shlex
 import sys
 from pathlib import Path
 
-from snap import status
+from snakemake_interface_executor_plugins.settings import DeploymentMethod
+
 from snap.errors import SnapError
 from snap.plan import Plan
 
@@ -33,6 +34,14 @@ MATRIX = f"{RUN}/sequential/{FAMILY}/{{job}}.matrix.csv"
 CURVE = f"{RUN}/sequential/{FAMILY}/{{job}}.curve.csv"
 TABLE = f"{RUN}/tables/{{table}}.csv"
 
+# What `snap` means in a shell command. In a conda environment the package is taken from here;
+# otherwise the interpreter that runs Snakemake has it.
+if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method:
+    SNAP = f"PYTHONPATH={shlex.quote(str(HERE / 'src'))} python"
+else:
+    SNAP = shlex.quote(sys.executable)
+shell.prefix(f'snap() {{{{ {SNAP} -m snap "$@"; }}}}; ')
+
 
 wildcard_constraints:
     learner="hebbian|sgd",
@@ -54,6 +63,11 @@ def benchmark_of(path):
     return path.replace("results/", "benchmarks/", 1).replace(".csv", ".tsv")
 
 
+def ledger_of(path):
+    """Where a training job notes what it trained, beside its log."""
+    return path.replace("results/", "logs/", 1).replace(".csv", ".json")
+
+
 def family(wildcards):
     return wildcards.learner, wildcards.dataset, wildcards.configuration
 
@@ -69,46 +83,62 @@ def paths(pattern, stage):
     return [pattern.format(**work) for work in PLAN.work(stage)]
 
 
-def training_jobs():
-    """Every job that trains, for the progress report."""
-    patterns = {"search": SEARCH, "iid": IID, "sequential": SEQUENTIAL}
-    for stage, pattern in patterns.items():
-        for work in PLAN.work(stage):
-            output = pattern.format(**work)
-            yield {
-                "stage": stage,
-                "output": output,
-                "benchmark": benchmark_of(output),
-                "trials": work["trials"],
-                "cost": work["cost"],
-            }
+def search_spec(wildcards):
+    job = PLAN.job("search", *family(wildcards), wildcards.job)
+    return PLAN.search_spec(job, int(wildcards.seed))
 
 
-def only_warnings():
-    """Keep Snakemake's terminal output to warnings and errors; its log file has the rest.
-
-    `quiet` in a profile would not do: it hides the errors of jobs as well.
-    """
-    if workflow.output_settings.verbose or workflow.output_settings.printshellcmds:
-        return
-    for handler in logger.handlers:
-        if handler.name == "DefaultStreamHandler":
-            handler.setLevel(logging.WARNING)
-
-
-PLAN_FILE = Path(RUN) / "plan.json"
-ANNOUNCER = status.Announcer(PLAN_FILE)
+def search_results(wildcards):
+    """The search results that hold a cell's points; none where the paper gives the pair."""
+    cell = cell_of(wildcards)
+    if PLAN.given_pair(cell) is not None:
+        return []
+    jobs = [job for job in PLAN.jobs("search", *family(wildcards)) if cell in job.cells]
+    return [
+        SEARCH.format(**wildcards, job=job.label, seed=seed)
+        for job in jobs
+        for seed in PLAN.seeds("search")
+    ]
 
 
-onstart:
-    status.write_plan(PLAN_FILE, PLAN.run, workflow.cores, list(training_jobs()))
-    only_warnings()
-    ANNOUNCER.start()
+def select_spec(wildcards):
+    return PLAN.select_spec(cell_of(wildcards))
 
 
-onsuccess:
-    ANNOUNCER.stop()
+def selections(stage):
+    """The selected pairs of a job's cells, in their order."""
+
+    def found(wildcards):
+        job = PLAN.job(stage, *family(wildcards), wildcards.job)
+        places = {
+            key: wildcards[key] for key in ("learner", "dataset", "configuration")
+        }
+        return [SELECT.format(**places, power=cell.lambda_text) for cell in job.cells]
+
+    return found
 
 
-onerror:
-    ANNOUNCER.stop()
+def final_spec(stage):
+    def found(wildcards):
+        return PLAN.final_spec(
+            stage, PLAN.job(stage, *family(wildcards), wildcards.job)
+        )
+
+    return found
+
+
+def table_parts(wildcards):
+    """The files that go into a table."""
+    return TABLES[wildcards.table]
+
+
+TABLES = {
+    "search": paths(SEARCH, "search"),
+    "selected": [
+        SELECT.format(**vars(cell), power=cell.lambda_text) for cell in PLAN.all_cells
+    ],
+    "iid": paths(IID, "iid"),
+    "sequential": paths(SEQUENTIAL, "sequential"),
+    "matrix": paths(MATRIX, "sequential"),
+    "curve": paths(CURVE, "sequential"),
+}

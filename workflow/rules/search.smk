@@ -2,11 +2,6 @@
 # before it finished, in this run or another, are taken from the store of trials.
 
 
-def search_spec(wildcards):
-    job = PLAN.job("search", *family(wildcards), wildcards.job)
-    return PLAN.search_spec(job, int(wildcards.seed))
-
-
 rule search:
     input:
         STAMP,
@@ -14,12 +9,16 @@ rule search:
         SEARCH,
     log:
         log_of(SEARCH),
+        ledger=ledger_of(SEARCH),
     benchmark:
         benchmark_of(SEARCH)
     conda:
         "../../envs/snap.yaml"
     params:
         spec=search_spec,
+        store=STORE,
+        running=RUNNING,
     shell:
         "snap job search --spec {params.spec:q} --output {output:q} --threads {threads}"
-        " --store {STORE} --running {RUNNING} --dir data 2> {log:q}"
+        " --ledger {log.ledger:q} --store {params.store:q}"
+        " --running {params.running:q} --dir data 2> {log[0]:q}"

@@ -6,23 +6,6 @@ localrules:
     select,
 
 
-def search_results(wildcards):
-    """The search results that hold a cell's points; none where the paper gives the pair."""
-    cell = cell_of(wildcards)
-    if PLAN.given_pair(cell) is not None:
-        return []
-    jobs = [job for job in PLAN.jobs("search", *family(wildcards)) if cell in job.cells]
-    return [
-        SEARCH.format(**wildcards, job=job.label, seed=seed)
-        for job in jobs
-        for seed in PLAN.seeds("search")
-    ]
-
-
-def select_spec(wildcards):
-    return PLAN.select_spec(cell_of(wildcards))
-
-
 rule select:
     input:
         search_results,

@@ -5,22 +5,6 @@ localrules:
     table,
 
 
-TABLES = {
-    "search": paths(SEARCH, "search"),
-    "selected": [
-        SELECT.format(**vars(cell), power=cell.lambda_text) for cell in PLAN.all_cells
-    ],
-    "iid": paths(IID, "iid"),
-    "sequential": paths(SEQUENTIAL, "sequential"),
-    "matrix": paths(MATRIX, "sequential"),
-    "curve": paths(CURVE, "sequential"),
-}
-
-
-def table_parts(wildcards):
-    return TABLES[wildcards.table]
-
-
 rule table:
     input:
         table_parts,

@@ -1,0 +1,267 @@
+"""The steps of the workflow, without the workflow."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from snap import Iid, Sequential, SnapError, Trial, jobs
+from snap.data.samples import Samples
+from snap.data.store import load
+from snap.experiments import run
+from snap.status import Heartbeat, line, report, state, write_plan
+from snap.trials import Trials
+
+TEXT = Trial(
+    "sigmoid-sigmoid-neuron",
+    1,
+    4,
+    0,
+    dataset="Synthetic",
+    experiment=Iid(1),
+    hidden=8,
+    train_limit=300,
+    test_limit=100,
+)
+CELL = {"learner": "hebbian", "dataset": "Synthetic", "configuration": "linear-linear"}
+
+
+def spec(pairs, trial=TEXT):
+    return {"engine": "cpu", "cells": [{"trials": [trial.text], "pairs": pairs}]}
+
+
+def points(path, rows):
+    jobs.write_rows(path, jobs.SEARCH, [CELL | {"lambda": 4.0} | row for row in rows])
+    return path
+
+
+def selected(tmp_path, *files, **changes):
+    out = tmp_path / "selected.csv"
+    jobs.select(CELL | {"lambda": "4", "given": None} | changes, files, out)
+    (row,) = jobs.read_rows(out)
+    return row
+
+
+# Search and the store of trials
+
+
+def test_a_search_trains_every_point_once(tmp_path, synthetic_root):
+    running = {"threads": 1, "store": tmp_path / "trials", "data": synthetic_root}
+    out, ledger = tmp_path / "out.csv", tmp_path / "ledger.json"
+    jobs.search(spec([(0.1, 0.3), (0.1, 0.03)]), out, ledger=ledger, **running)
+    first = out.read_bytes()
+    assert json.loads(ledger.read_text())["trained"] == 2
+    jobs.search(spec([(0.1, 0.3), (0.1, 0.03)]), out, ledger=ledger, **running)
+    assert json.loads(ledger.read_text()) | {"trained": 0} == json.loads(ledger.read_text())
+    assert out.read_bytes() == first
+    # A grid that grew trains the new point only.
+    jobs.search(spec([(0.1, 0.3), (0.1, 0.03), (0.7, 0.3)]), out, ledger=ledger, **running)
+    assert json.loads(ledger.read_text())["trained"] == 1
+    assert len(jobs.read_rows(out)) == 3
+
+
+def test_kept_trials_are_used_only_if_they_are_what_was_written(tmp_path, small):
+    trial = dataclasses.replace(TEXT, alpha=0.1, eta=0.1)
+    store = Trials(tmp_path, small.checksum, "cpu")
+    assert store.get(trial) is None
+    (result,) = run([trial], small)
+    store.put(result)
+    assert store.get(trial) == result.to_dict()
+    assert Trials(tmp_path, small.checksum, "torch").get(trial) is None
+    assert Trials(tmp_path, "other data", "cpu").get(trial) is None
+    path = store.path(trial)
+    whole = path.read_text()
+    for damaged in (whole[:-20], whole.replace('"accuracy": 0.', '"accuracy": 1.', 1), "[]", ""):
+        path.write_text(damaged)
+        assert store.get(trial) is None
+
+
+def test_a_killed_job_loses_at_most_the_point_under_way(tmp_path, synthetic_root):
+    """SIGKILL in the middle: what was finished is there, and is not trained again."""
+    slow = dataclasses.replace(TEXT, experiment=Iid(60), hidden=64, train_limit=None)
+    text = json.dumps(spec([(0.1, alpha / 100) for alpha in range(1, 13)], slow))
+    trials, out = tmp_path / "trials", tmp_path / "out.csv"
+    command = [sys.executable, "-m", "snap", "job", "search", "--spec", text]
+    command += ["--output", str(out), "--store", str(trials), "--dir", str(synthetic_root)]
+    command += ["--ledger", str(tmp_path / "ledger.json")]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    deadline = time.time() + 120
+    while len(list(trials.rglob("*.json"))) < 3 and time.time() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = len(list(trials.rglob("*.json")))
+    assert 3 <= kept < 12
+    assert not out.exists()
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=300)
+    assert json.loads((tmp_path / "ledger.json").read_text())["trained"] == 12 - kept
+    assert len(jobs.read_rows(out)) == 12
+
+
+# Selection
+
+
+def test_the_highest_accuracy_is_selected_with_its_runner_up(tmp_path):
+    rows = [
+        {"eta": 0.1, "alpha": 0.3, "accuracy": 0.5},
+        {"eta": 0.1, "alpha": 0.1, "accuracy": 0.8},
+        {"eta": 0.7, "alpha": 0.1, "accuracy": 0.7},
+    ]
+    row = selected(tmp_path, points(tmp_path / "a.csv", rows))
+    assert (row["eta"], row["alpha"], row["accuracy"]) == ("0.1", "0.1", "0.8")
+    assert (row["runner_up_eta"], row["runner_up_alpha"], row["margin"]) == ("0.7", "0.1", "0.1")
+    assert (row["points"], row["diverged"], row["status"]) == ("3", "0", "selected")
+
+
+def test_of_equals_the_gentler_wins(tmp_path):
+    rows = [
+        {"eta": 0.7, "alpha": 0.1, "accuracy": 0.8},
+        {"eta": 0.1, "alpha": 0.3, "accuracy": 0.8},
+        {"eta": 0.3, "alpha": 0.1, "accuracy": 0.8},
+    ]
+    for order in (rows, rows[::-1]):
+        row = selected(tmp_path, points(tmp_path / "a.csv", order))
+        assert (row["alpha"], row["eta"]) == ("0.1", "0.3")
+        assert row["margin"] == "0"
+
+
+def test_seeds_are_averaged_and_a_pair_that_ever_diverged_is_out(tmp_path):
+    one = points(
+        tmp_path / "seed0.csv",
+        [
+            {"eta": 0.1, "alpha": 0.3, "accuracy": 0.9},
+            {"eta": 0.1, "alpha": 0.1, "accuracy": 0.6},
+            {"eta": 0.7, "alpha": 0.1, "accuracy": 0.7},
+        ],
+    )
+    two = points(
+        tmp_path / "seed1.csv",
+        [
+            {"eta": 0.1, "alpha": 0.3, "diverged": 17},
+            {"eta": 0.1, "alpha": 0.1, "accuracy": 0.8},
+            {"eta": 0.7, "alpha": 0.1, "accuracy": 0.5},
+        ],
+    )
+    row = selected(tmp_path, one, two)
+    assert (row["eta"], row["alpha"], row["accuracy"], row["diverged"]) == (
+        "0.1",
+        "0.1",
+        "0.7",
+        "1",
+    )
+
+
+def test_all_diverged_is_reported_and_stops_nothing(tmp_path, synthetic_root):
+    rows = [{"eta": 0.1, "alpha": a, "diverged": 3} for a in (0.1, 0.3)]
+    row = selected(tmp_path, points(tmp_path / "a.csv", rows))
+    assert (row["eta"], row["alpha"], row["status"]) == ("", "", "all diverged")
+    running = {"threads": 1, "store": tmp_path / "trials", "data": synthetic_root}
+    final = {"engine": "cpu", "cells": [{"trials": [TEXT.text]}]}
+    jobs.iid(final, [tmp_path / "selected.csv"], tmp_path / "iid.csv", **running)
+    assert jobs.read_rows(tmp_path / "iid.csv") == []
+    sequence = dataclasses.replace(TEXT, experiment=Sequential())
+    outputs = [tmp_path / name for name in ("seq.csv", "matrix.csv", "curve.csv")]
+    final["cells"][0]["trials"] = [sequence.text]
+    jobs.sequential(final, [tmp_path / "selected.csv"], *outputs, **running)
+    assert [jobs.read_rows(path) for path in outputs] == [[], [], []]
+
+
+def test_a_pair_that_is_given_is_taken(tmp_path):
+    row = selected(tmp_path, given=[0.003, 0.3])
+    assert (row["eta"], row["alpha"], row["status"]) == ("0.003", "0.3", "given")
+
+
+def test_only_the_cells_own_points_count(tmp_path):
+    mine = {"eta": 0.1, "alpha": 0.1, "accuracy": 0.3}
+    other = {"eta": 0.3, "alpha": 0.1, "accuracy": 0.9, "lambda": 8.0}
+    row = selected(tmp_path, points(tmp_path / "a.csv", [mine, other]))
+    assert (row["eta"], row["points"]) == ("0.1", "1")
+    with pytest.raises(SnapError, match="no search result"):
+        selected(tmp_path, points(tmp_path / "a.csv", [other]))
+
+
+def test_validation_never_sees_the_test_labels(tmp_path, synthetic_root, monkeypatch):
+    """With the test labels corrupted the same pair is selected; chosen on test data, another is."""
+    honest = load("Synthetic", synthetic_root)
+    wrong = Samples(honest.test.images, np.zeros_like(honest.test.labels))
+    corrupted = dataclasses.replace(honest, test=wrong)
+    pairs = [(eta, alpha) for eta in (0.7, 0.03) for alpha in (0.3, 0.03, 0.003)]
+    found = {}
+    for split in ("validation", "test"):
+        for name, dataset in (("honest", honest), ("corrupted", corrupted)):
+            monkeypatch.setattr("snap.data.store.load", lambda *_, at=dataset: at)
+            store = tmp_path / f"{split}-{name}"
+            out = store / "search.csv"
+            trial = dataclasses.replace(TEXT, split=split, train_limit=None)
+            jobs.search(spec(pairs, trial), out, threads=1, store=store, data=synthetic_root)
+            found[split, name] = selected(tmp_path, out)
+    assert found["validation", "honest"] == found["validation", "corrupted"]
+    assert found["test", "honest"] != found["test", "corrupted"]
+
+
+# Tables and files
+
+
+def test_tables_say_which_run_they_are_from(tmp_path):
+    parts = []
+    for n in (1, 2):
+        parts.append(points(tmp_path / f"{n}.csv", [{"eta": n, "alpha": 0.1, "accuracy": 0.5}]))
+    jobs.table(parts, tmp_path / "table.csv", "quick", "two samples")
+    rows = jobs.read_rows(tmp_path / "table.csv")
+    assert [row["eta"] for row in rows] == ["1", "2"]
+    assert {row["run"] for row in rows} == {"quick (reduced: two samples)"}
+
+
+def test_a_specification_that_is_none():
+    with pytest.raises(SnapError, match="JSON"):
+        jobs.load_spec("{")
+
+
+# Progress
+
+
+def test_state_of_a_run(tmp_path):
+    work = [
+        {"stage": "search", "output": str(tmp_path / f"{n}.csv"), "trials": 5, "cost": 50.0}
+        | {"benchmark": str(tmp_path / f"{n}.tsv"), "ledger": str(tmp_path / f"{n}.json")}
+        for n in range(4)
+    ]
+    plan = tmp_path / "plan.json"
+    write_plan(plan, "demo", 2, work)
+    assert "search 0/20" in line(state(plan))
+    for n in (0, 1):
+        (tmp_path / f"{n}.csv").write_text("done")
+        (tmp_path / f"{n}.tsv").write_text("s\th:m:s\n100.0\t0:01:40\n")
+    now = state(plan)
+    # Half is done, at twice the guessed cost: 100 s of guess left, 200 s of work, on two cores.
+    assert now["seconds_left"] == pytest.approx(100)
+    with Heartbeat(tmp_path / "running", str(tmp_path / "2.csv"), 5, 1) as beat:
+        beat.progress(TEXT, 50, 50)
+        beat.trial_done()
+        now = state(plan)
+        assert now["stages"]["search"]["trials_done"] == 12
+        assert "trial 3 of 5" in report(now)
+    assert state(plan)["running"] == []
+
+
+def test_a_dead_jobs_heartbeat_is_not_believed(tmp_path):
+    beat = Heartbeat(tmp_path / "running", "job", 1, 0)
+    beat.__enter__()
+    path = next((tmp_path / "running").glob("*.json"))
+    content = json.loads(path.read_text())
+    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], stdout=-1)
+    content["pid"] = int(done.stdout)
+    path.write_text(json.dumps(content))
+    write_plan(tmp_path / "plan.json", "demo", 1, [])
+    assert state(tmp_path / "plan.json")["running"] == []
+    content |= {"pid": os.getpid(), "at": 0}
+    path.write_text(json.dumps(content))
+    assert state(tmp_path / "plan.json")["running"] == []

@@ -1,0 +1,279 @@
+"""A configuration: what is checked before anything is built, and the trials that follow from it."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from snap import SnapError, Trial
+from snap.plan import Plan, merge, read
+from snap.trial import PAPER_NAMES
+
+ROOT = Path(__file__).parents[1]
+SCHEMA, PAPER = ROOT / "workflow/schemas/config.schema.yaml", ROOT / "workflow/paper.yaml"
+CONFIG = read([ROOT / "config.yaml"])
+
+
+def load(config) -> Plan:
+    return Plan.load(config, SCHEMA, PAPER)
+
+
+def changed(path: str, value) -> dict:
+    """The paper's configuration with one key set, or removed where the value is `...`."""
+    config = copy.deepcopy(CONFIG)
+    *parents, last = path.split(".")
+    section = config
+
+    def place(name):
+        return int(name) if isinstance(section, list) else name
+
+    for name in parents:
+        section = section[place(name)]
+    if value is ...:
+        del section[place(last)]
+    else:
+        section[place(last)] = value
+    return config
+
+
+# The paper's two tables of pairs, row by row as they are printed.
+PRINTED = {
+    "MNIST": """
+0.5 | 0.03,0.01 1,0.001 1,0.01 0.3,0.1 1,0.001 1,0.001 0.1,0.001
+1 | 0.1,0.01 1,0.01 0.3,0.01 0.3,0.03 1,0.001 1,0.001 1,0.001
+2 | 0.1,0.001 1,0.001 0.1,0.01 0.3,0.001 1,0.03 1,0.01 0.3,0.03
+4 | 0.03,0.001 1,0.001 0.1,0.01 0.3,0.001 1,0.001 1,0.03 0.1,0.1
+8 | 0.01,0.01 1,0.001 0.1,0.03 0.1,0.1 1,0.001 0.1,0.001 0.1,0.001
+16 | 0.01,0.03 1,0.01 0.003,0.01 0.003,0.3 1,0.01 1,0.01 1,0.1
+32 | 0.01,0.01 0.3,0.1 0.01,0.01 0.01,0.3 0.3,0.03 0.1,0.3 1,0.1
+64 | 0.01,0.01 0.1,0.1 0.001,0.1 0.003,0.3 0.1,0.03 0.03,0.03 0.3,0.3
+""",
+    "FashionMNIST": """
+0.5 | 0.03,0.01 1,0.001 1,0.01 0.3,0.1 1,0.001 1,0.001 0.1,0.001
+1 | 0.1,0.01 1,0.01 0.3,0.01 0.3,0.03 1,0.001 1,0.001 1,0.001
+2 | 0.1,0.001 1,0.001 0.1,0.01 0.3,0.001 1,0.03 1,0.01 0.3,0.03
+4 | 0.03,0.001 1,0.001 0.3,0.001 0.3,0.001 1,0.001 0.7,0.001 0.3,0.001
+8 | 0.01,0.01 1,0.001 0.3,0.001 0.3,0.001 1,0.001 0.1,0.03 0.3,0.03
+16 | 0.01,0.03 1,0.01 0.3,0.001 0.7,0.001 1,0.01 0.3,0.1 0.7,0.01
+32 | 0.01,0.01 0.3,0.1 0.7,0.1 0.7,0.3 0.3,0.03 0.7,0.1 0.7,0.1
+64 | 0.01,0.01 0.1,0.1 0.7,0.3 0.01,0.1 0.1,0.03 0.3,0.3 0.01,0.001
+""",
+}
+
+
+def test_the_papers_pairs_are_all_there():
+    plan = load(CONFIG)
+    cells = {
+        (c.dataset, c.configuration, c.lateral_inhibition): plan.paper_pair(c)
+        for c in plan.all_cells
+        if c.learner == "hebbian"
+    }
+    printed = {}
+    for dataset, rows in PRINTED.items():
+        for row in rows.strip().splitlines():
+            power, pairs = row.split(" | ")
+            for name, pair in zip(PAPER_NAMES, pairs.split(), strict=True):
+                eta, alpha = pair.split(",")
+                printed[dataset, name, float(power)] = (float(eta), float(alpha))
+    assert len(printed) == 112
+    assert cells == printed
+
+
+def test_the_union_grid_holds_every_pair_and_the_texts_grid_does_not():
+    plan = load(CONFIG)
+    hebbian = [cell for cell in plan.all_cells if cell.learner == "hebbian"]
+    grids = CONFIG["grids"]
+
+    def inside(grid, pair):
+        return pair[0] in grid["eta"] and pair[1] in grid["alpha"]
+
+    assert all(inside(grids["union"], plan.paper_pair(cell)) for cell in hebbian)
+    assert not all(inside(grids["text"], plan.paper_pair(cell)) for cell in hebbian)
+
+
+def test_the_paper_in_numbers():
+    plan = load(CONFIG)
+    assert len(plan.all_cells) == 2 * 7 * 8 + 2 * 4
+    trials = {stage: sum(w["trials"] for w in plan.work(stage)) for stage in ("search", "iid")}
+    assert trials == {"search": 2 * 7 * 8 * 25 + 2 * 4 * 5, "iid": 3 * 120}
+    assert plan.reduced == ""
+
+
+def test_pairs_from_the_paper_need_no_search():
+    config = changed("search.grid", ...)
+    config["search"]["pairs"] = "paper"
+    plan = load(config)
+    assert {work["learner"] for work in plan.work("search")} == {"sgd"}
+    cell = plan.cells("hebbian", "MNIST", "sigmoid-sigmoid-neuron")[5]
+    assert plan.given_pair(cell) == (0.003, 0.3)
+
+
+@pytest.mark.parametrize("preset", sorted((ROOT / "workflow/presets").glob("*.yaml")))
+def test_presets_are_valid_and_say_that_they_are_reduced(preset):
+    plan = load(read([ROOT / "config.yaml", preset]))
+    assert plan.run == preset.stem
+    assert plan.reduced
+
+
+def test_quick_keeps_every_dataset_configuration_and_lambda():
+    quick = load(read([ROOT / "config.yaml", ROOT / "workflow/presets/quick.yaml"]))
+    assert quick.all_cells == load(CONFIG).all_cells
+
+
+def test_how_points_share_jobs_changes_no_trial():
+    def trials(plan):
+        return sorted(
+            (cell.learner, cell.dataset, cell.configuration, cell.lambda_text, pair)
+            for family in plan.families
+            for job in plan.jobs("search", *family)
+            for cell in job.cells
+            for pair in map(str, plan.points(job, cell))
+        )
+
+    expected = trials(load(CONFIG))
+    for changes in ({"lambdas_per_job": 8}, {"points_per_job": 4}, {"points_per_job": 1}):
+        assert trials(load(merge(CONFIG, changes))) == expected
+
+
+def test_labels_name_jobs():
+    plan = load(merge(CONFIG, {"lambdas_per_job": 3}))
+    family = ("hebbian", "MNIST", "linear-linear")
+    labels = [job.label for job in plan.jobs("search", *family)]
+    assert labels == ["lambda=0.5..2", "lambda=4..16", "lambda=32..64"]
+    assert plan.job("search", *family, "lambda=4..16").cells[0].lateral_inhibition == 4
+    with pytest.raises(SnapError, match="no search job"):
+        plan.job("search", *family, "lambda=3")
+    split = load(merge(CONFIG, {"points_per_job": 10}))
+    assert split.jobs("search", *family)[0].label == "lambda=0.5,part=1of3"
+
+
+def test_specifications_hold_trials_that_can_be_read_back():
+    import json
+
+    plan = load(CONFIG)
+    for stage in ("iid", "sequential"):
+        job = plan.jobs(stage, "hebbian", "MNIST", "linear-linear")[0]
+        spec = json.loads(plan.final_spec(stage, job))
+        seeds = [Trial.parse(text).seed for text in spec["cells"][0]["trials"]]
+        assert seeds == plan.seeds(stage)
+
+
+BAD = {
+    "an unknown key": (changed("colour", "red"), "colour"),
+    "an unknown key below": (changed("search.speed", 1), "search.speed"),
+    "a missing section": (changed("search", ...), "search"),
+    "no datasets": (changed("datasets", []), "datasets"),
+    "datasets as text": (changed("datasets", "MNIST"), "datasets"),
+    "an unknown dataset": (
+        changed("datasets.0", {"name": "CIFAR", "hidden": 9}),
+        "datasets.0.name",
+    ),
+    "a dataset twice": (changed("datasets", [{"name": "MNIST", "hidden": 9}] * 2), "datasets"),
+    "a dataset without width": (changed("datasets.0", {"name": "MNIST"}), "datasets.0.hidden"),
+    "no hidden neuron": (changed("datasets.0.hidden", 0), "datasets.0.hidden"),
+    "half a neuron": (changed("datasets.0.hidden", 0.5), "datasets.0.hidden"),
+    "an unknown growth": (changed("configurations", ["cubic-linear-neuron"]), "configurations"),
+    "a configuration twice": (changed("configurations", ["linear-linear"] * 2), "configurations"),
+    "the same configuration": (
+        changed("configurations", ["linear-linear", "linear-linear-synapse"]),
+        "configurations",
+    ),
+    "no configurations": (changed("configurations", []), "configurations"),
+    "a configuration that is a number": (changed("configurations", [7]), "configurations.0"),
+    "a shell command": (changed("configurations", ["$(rm -rf .)"]), "configurations"),
+    "a negative lambda": (changed("lambdas", [-1]), "lambdas.0"),
+    "lambda zero": (changed("lambdas", [1, 0]), "lambdas.1"),
+    "lambda as text": (changed("lambdas", ["big"]), "lambdas.0"),
+    "lambda twice": (changed("lambdas", [1, 1]), "lambdas"),
+    "lambda is NaN": (changed("lambdas", [float("nan")]), "lambdas.0"),
+    "lambda is infinite": (changed("lambdas", [float("inf")]), "lambdas.0"),
+    "an unknown protocol": (changed("protocol", "draft"), "protocol"),
+    "an unknown switch": (changed("protocol", "text+speed=high"), "protocol"),
+    "beta zero": (changed("beta", 0), "beta"),
+    "a batch of two": (changed("batch_size", 2), "batch_size"),
+    "an unknown grid": (changed("search.grid", "huge"), "search.grid"),
+    "an empty grid": (changed("grids.text.eta", []), "grids.text.eta"),
+    "a grid without alpha": (changed("grids.text", {"eta": [1]}), "grids.text.alpha"),
+    "a negative eta": (changed("grids.text.eta", [-0.1]), "grids.text.eta.0"),
+    "alpha is NaN": (changed("grids.text.alpha", [float("nan")]), "grids.text.alpha.0"),
+    "grid and pairs": (changed("search.pairs", "paper"), "search"),
+    "neither grid nor pairs": (changed("search.grid", ...), "search"),
+    "no epoch": (changed("search.epochs", 0), "search.epochs"),
+    "an unknown split": (changed("search.split", "train"), "search.split"),
+    "no seed": (changed("iid.seeds", []), "iid.seeds"),
+    "a negative seed": (changed("iid.seeds", [-1]), "iid.seeds.0"),
+    "a seed twice": (changed("sequential.seeds", [1, 1]), "sequential.seeds"),
+    "an empty task": (changed("sequential.tasks", [[0, 1], []]), "sequential.tasks.1"),
+    "a class twice": (changed("sequential.tasks", [[0, 1], [1, 2]]), "sequential"),
+    "class eleven": (changed("sequential.tasks", [[0, 11]]), "sequential.tasks.0.1"),
+    "a threshold of 80": (changed("sequential.threshold", 80), "sequential.threshold"),
+    "no task epoch": (changed("sequential.max_epochs", 0), "sequential.max_epochs"),
+    "judged on both": (changed("sequential.judged_on", "both"), "sequential.judged_on"),
+    "no sgd rate": (changed("sgd.alpha", []), "sgd.alpha"),
+    "a path as a name": (changed("run", "../elsewhere"), "run"),
+    "an empty name": (changed("run", ""), "run"),
+    "a limit of zero": (changed("limits", {"train": 0}), "limits.train"),
+    "no lambda in a job": (changed("lambdas_per_job", 0), "lambdas_per_job"),
+    "an unknown engine": (changed("engine", "tpu"), "engine"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_configurations_are_one_sentence_that_names_the_key(case):
+    config, key = BAD[case]
+    with pytest.raises(SnapError) as caught:
+        load(config)
+    message = str(caught.value)
+    assert f"config key {key}" in message
+    assert "\n" not in message
+    assert len(message) < 300
+
+
+def test_a_pair_that_the_paper_does_not_have():
+    config = changed("lambdas", [3])
+    config["search"] = {"pairs": "paper"}
+    with pytest.raises(SnapError, match=r"search\.pairs: .*λ = 3"):
+        load(config)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(SnapError, match="cannot be read"):
+        read([tmp_path / "absent.yaml"])
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [1")
+    with pytest.raises(SnapError, match="cannot be read"):
+        read([broken])
+    broken.write_text("- 1\n")
+    with pytest.raises(SnapError, match="keys and values"):
+        read([broken])
+
+
+def described(schema, path=()):
+    for name, inner in schema.get("properties", {}).items():
+        yield (*path, name), inner
+        yield from described(inner, (*path, name))
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield from described(schema[key], (*path, "*"))
+
+
+def test_the_schema_describes_every_key():
+    schema = yaml.safe_load(SCHEMA.read_text())
+    for path, inner in described(schema):
+        assert inner.get("description"), f"{'.'.join(path)} has no description"
+        assert {"type", "$ref", "enum", "const"} & set(inner), f"{'.'.join(path)} has no type"
+        required = schema["required"] if len(path) == 1 else ()
+        if len(path) == 1:
+            assert ("default" in inner) != (path[0] in required), f"{path[0]} needs a default"
+
+
+def test_defaults_of_the_schema_are_the_papers_values():
+    """What config.yaml says and the schema gives by default must not drift apart."""
+    minimal = {
+        key: CONFIG[key] for key in ("datasets", "configurations", "lambdas", "grids", "sgd")
+    }
+    minimal |= {"search": {"grid": "text"}, "iid": {}, "sequential": {}}
+    assert load(minimal).config == load(CONFIG).config

@@ -1,0 +1,284 @@
+"""The workflow on the `smoke` preset: what runs, and what runs again after which change.
+
+Jobs are counted from Snakemake's own log, trained points by the files in the store of trials.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+from snap.plan import merge, read
+
+ROOT = Path(__file__).parents[1]
+SMOKE = read([ROOT / "config.yaml", ROOT / "workflow/presets/smoke.yaml"])
+TABLES = ("search", "selected", "iid", "sequential", "matrix", "curve")
+
+
+class Workspace:
+    """A folder in which the workflow runs, with a configuration of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = dict(os.environ)
+
+    def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+        command += ["--directory", str(self.folder), "--cores", "2", *arguments]
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    def configure(self, config) -> None:
+        (self.folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+    def would_run(self) -> Counter[str]:
+        """The jobs of a dry run, by rule."""
+        done = self.snakemake("-n")
+        assert done.returncode == 0, done.stderr + done.stdout
+        stats = re.search(r"Job stats:\n(.*?)\ntotal", done.stdout + done.stderr, re.DOTALL)
+        if stats is None:
+            assert "Nothing to be done" in done.stdout + done.stderr
+            return Counter()
+        rows = [row.split() for row in stats[1].splitlines()[2:]]
+        return Counter({name: int(count) for name, count in rows if name not in ("all", "pairs")})
+
+    def run(self) -> tuple[Counter[str], int]:
+        """Both passes, as make does them: jobs that were run, and points that were trained."""
+        before, jobs = self.points(), Counter()
+        for target in ("pairs", "all"):
+            done = self.snakemake(target)
+            assert done.returncode == 0, done.stderr + done.stdout
+            logs = sorted(self.folder.glob(".snakemake/log/*.log"), key=lambda p: p.stat().st_mtime)
+            jobs.update(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", logs[-1].read_text()))
+        for name in ("all", "pairs"):
+            jobs.pop(name, None)
+        return jobs, self.points() - before
+
+    def points(self) -> int:
+        return len(list((self.folder / "results/trials").rglob("*.json")))
+
+    def files(self, pattern: str) -> dict[str, bytes]:
+        found = sorted((self.folder / "results/smoke").glob(pattern))
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
+
+    def copy(self, folder: Path) -> Workspace:
+        shutil.copytree(self.folder, folder, copy_function=shutil.copy2)
+        return Workspace(folder)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> Workspace:
+    """A run that has come to its end."""
+    workspace = Workspace(tmp_path_factory.mktemp("finished"))
+    workspace.configure(SMOKE)
+    jobs, trained = workspace.run()
+    # 3 configurations × 2 λ, and 2 of SGD; 4 pairs each, 2 rates for SGD; two seeds in the end.
+    assert jobs == Counter(data=1, search=8, select=8, iid=8, sequential=8, table=6)
+    # The i.i.d. run with seed 0 is the search's trial: it is trained once.
+    assert trained == (6 * 4 + 2 * 2) + 8 * (2 - 1) + 8 * 2
+    return workspace
+
+
+@pytest.fixture
+def workspace(finished, tmp_path) -> Workspace:
+    return finished.copy(tmp_path / "work")
+
+
+def changed(**changes):
+    return merge(SMOKE, changes)
+
+
+def test_every_table_is_there_and_says_that_it_is_reduced(finished):
+    for name in TABLES:
+        lines = (finished.folder / f"results/smoke/tables/{name}.csv").read_text().splitlines()
+        assert len(lines) > 1
+        assert all("smoke (reduced:" in line for line in lines[1:])
+
+
+def test_logs_and_benchmarks_mirror_results(finished):
+    for path in finished.folder.glob("results/smoke/*/hebbian/**/*.csv"):
+        if path.name.endswith((".matrix.csv", ".curve.csv")):
+            continue
+        place = path.relative_to(finished.folder / "results").with_suffix("")
+        assert (finished.folder / "logs" / f"{place}.log").is_file()
+        assert (finished.folder / "benchmarks" / f"{place}.tsv").is_file()
+
+
+def test_no_edit_runs_nothing(workspace):
+    assert workspace.would_run() == Counter()
+
+
+def test_touching_files_runs_nothing(workspace):
+    """Data, results and configuration, and sources of the package and the workflow."""
+    now = time.time() + 5
+    for path in workspace.folder.rglob("*"):
+        if path.is_file() and ".snakemake" not in path.parts:
+            os.utime(path, (now, now))
+    for name in ("Snakefile", "workflow/rules/search.smk", "src/snap/jobs.py", "src/snap/plan.py"):
+        os.utime(ROOT / name)
+    assert workspace.would_run() == Counter()
+
+
+def test_comments_and_key_order_run_nothing(workspace):
+    reversed_config = dict(reversed(list(copy.deepcopy(SMOKE).items())))
+    text = yaml.safe_dump(reversed_config, sort_keys=False)
+    (workspace.folder / "config.yaml").write_text("# another comment\n" + text)
+    assert workspace.would_run() == Counter()
+
+
+def test_one_more_eta_trains_the_new_points_only(workspace):
+    before = workspace.files("select/**/*.csv")
+    pairs = {path: content.split(b",")[-11:] for path, content in before.items()}
+    workspace.configure(changed(grids={"text": {"eta": [0.3, 0.03, 0.003]}}))
+    jobs, trained = workspace.run()
+    after = workspace.files("select/**/*.csv")
+    moved = [path for path in after if after[path] != before[path]]
+    new_pair = [
+        path
+        for path in after
+        if after[path].split(b"\n")[1].split(b",")[4:6]
+        != before[path].split(b"\n")[1].split(b",")[4:6]
+    ]
+    assert pairs
+    assert jobs["search"] == jobs["select"] == 6, "SGD has no η"
+    assert jobs["iid"] == jobs["sequential"] == len(moved)
+    # 2 new points in each search job; where the pair is another, seed 1 i.i.d. and both in sequence
+    assert trained == 6 * 2 + len(new_pair) * 3
+
+
+def test_one_more_lambda_runs_its_own_jobs(workspace):
+    workspace.configure(changed(lambdas=[1, 4, 16]))
+    assert workspace.would_run() == Counter(search=3, select=3, iid=3, sequential=3, table=6)
+
+
+def test_one_configuration_less_only_aggregates(workspace):
+    workspace.configure(changed(configurations=SMOKE["configurations"][:2]))
+    assert workspace.would_run() == Counter(table=6)
+
+
+def test_other_epochs_run_every_search(workspace):
+    workspace.configure(changed(search={"epochs": 3}))
+    jobs = workspace.would_run()
+    assert jobs["search"] == 8
+    assert jobs["data"] == 0
+
+
+def test_one_more_final_seed_trains_only_that(workspace):
+    workspace.configure(changed(sequential={"seeds": [0, 1, 2]}))
+    jobs, trained = workspace.run()
+    assert jobs == Counter(sequential=8, table=3)
+    assert trained == 8
+
+
+@pytest.fixture
+def own_package(workspace, tmp_path):
+    """The workspace with a copy of the package to edit."""
+    package = tmp_path / "src"
+    shutil.copytree(ROOT / "src", package, ignore=shutil.ignore_patterns("__pycache__"))
+    workspace.environment["PYTHONPATH"] = str(package)
+    return package / "snap"
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_a_docstring_runs_nothing(workspace, own_package):
+    edit(own_package / "jobs.py", '"""What the workflow\'s jobs do', '"""What jobs do')
+    edit(own_package / "trial.py", "What a trial is: everything", "A trial is everything")
+    assert workspace.would_run() == Counter()
+
+
+def test_another_version_of_the_semantics_runs_everything(workspace, own_package):
+    edit(own_package / "trial.py", "SEMANTICS = 1", "SEMANTICS = 999")
+    jobs = workspace.would_run()
+    assert jobs == Counter(search=8, select=8, iid=8, sequential=8, table=6)
+
+
+@pytest.mark.parametrize("sharing", [{"lambdas_per_job": 2}, {"points_per_job": 3}])
+def test_how_points_share_jobs_changes_no_result(finished, workspace, sharing):
+    """Nor does it train anything again: every point is in the store."""
+    shutil.rmtree(workspace.folder / "results/smoke")
+    workspace.configure(merge(SMOKE, sharing))
+    _, trained = workspace.run()
+    assert trained == 0
+    assert workspace.files("tables/*.csv") == finished.files("tables/*.csv")
+
+
+def test_another_order_and_one_core_give_the_same_tables(finished, tmp_path):
+    alone = Workspace(tmp_path)
+    alone.configure(SMOKE)
+    done = alone.snakemake("--cores", "1", "--scheduler", "greedy")
+    assert done.returncode == 0, done.stderr
+    assert alone.files("tables/*.csv") == finished.files("tables/*.csv")
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"lambdas": [-1]}, "lambdas.0"),
+        ({"colour": "red"}, "colour"),
+        ({"run": "../../elsewhere"}, "run"),
+    ],
+)
+def test_bad_configurations_stop_before_anything_is_built(tmp_path, change, key):
+    workspace = Workspace(tmp_path)
+    workspace.configure(merge(SMOKE, change))
+    done = workspace.snakemake()
+    assert done.returncode != 0
+    sentences = [text for text in done.stderr.splitlines() if "config key" in text]
+    assert len(sentences) == 1
+    assert key in sentences[0]
+    assert "Traceback" not in done.stderr
+    made = {path.name for path in tmp_path.iterdir()} - {"config.yaml", ".snakemake"}
+    assert made == set()
+
+
+def test_parsing_imports_nothing_heavy():
+    code = (
+        "import sys, snap.plan, snap.status;"
+        "print(sorted({'torch', 'numba', 'pandas', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_rule_files_are_short():
+    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 50
+    for path in (ROOT / "workflow/rules").glob("*.smk"):
+        assert len(path.read_text().splitlines()) <= 150, path.name
+
+
+def test_lint():
+    done = Workspace(ROOT).snakemake("--lint")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Congratulations" in done.stdout + done.stderr
+
+
+def test_status_and_costs(finished):
+    def snap(*arguments):
+        command = [sys.executable, "-m", "snap", *arguments]
+        return subprocess.run(
+            command, cwd=finished.folder, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert "jobs 24/24; done" in snap("status")
+    assert "outside training" in snap("costs")

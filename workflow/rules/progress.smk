@@ -1,0 +1,51 @@
+# Progress: one line every 20 seconds where the run was started, and a plan for `snap status`.
+
+import logging
+
+from snap import status
+
+
+def training_jobs():
+    """Every job that trains, for the progress report."""
+    patterns = {"search": SEARCH, "iid": IID, "sequential": SEQUENTIAL}
+    for stage, pattern in patterns.items():
+        for work in PLAN.work(stage):
+            output = pattern.format(**work)
+            yield {
+                "stage": stage,
+                "output": output,
+                "benchmark": benchmark_of(output),
+                "ledger": ledger_of(output),
+                "trials": work["trials"],
+                "cost": work["cost"],
+            }
+
+
+def only_warnings():
+    """Keep Snakemake's terminal output to warnings and errors; its log file has the rest.
+
+    `quiet` in a profile would not do: it hides the errors of jobs as well.
+    """
+    if workflow.output_settings.verbose or workflow.output_settings.printshellcmds:
+        return
+    for handler in logger.handlers:
+        if handler.name == "DefaultStreamHandler":
+            handler.setLevel(logging.WARNING)
+
+
+PLAN_FILE = Path(RUN) / "plan.json"
+ANNOUNCER = status.Announcer(PLAN_FILE)
+
+
+onstart:
+    status.write_plan(PLAN_FILE, PLAN.run, workflow.cores, list(training_jobs()))
+    only_warnings()
+    ANNOUNCER.start()
+
+
+onsuccess:
+    ANNOUNCER.stop()
+
+
+onerror:
+    ANNOUNCER.stop()
