@@ -197,7 +197,8 @@ class Announcer:
         self.ended.set()
         self._say()
         content = json.loads(self.plan.read_text())
-        took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
+        started, cores = content["started"], content["cores"]
+        took = {"started": started, "seconds": time.time() - started, "cores": cores}
         with (self.plan.parent / "invocations.jsonl").open("a") as file:
             file.write(json.dumps(took) + "\n")
 
@@ -228,6 +229,9 @@ def costs(plan: Path) -> dict[str, Any]:
     invocations = plan.parent / "invocations.jsonl"
     lines = invocations.read_text().splitlines() if invocations.is_file() else []
     took = [json.loads(text) for text in lines]
+    if content["started"] not in [one["started"] for one in took]:  # it is still running
+        elapsed = time.time() - content["started"]
+        took.append({"seconds": elapsed, "cores": content["cores"]})
     core = sum(one["seconds"] * one["cores"] for one in took)
     training = sum(stage["training_seconds"] for stage in stages.values())
     return {

@@ -9,7 +9,9 @@ rule data:
     output:
         STAMP,
     log:
-        "logs/data/{dataset}.log",
+        "logs/data/{dataset}/verified.log",
+    benchmark:
+        "benchmarks/data/{dataset}/verified.tsv"
     conda:
         "../../envs/snap.yaml"
     shell:

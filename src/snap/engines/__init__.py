@@ -1,4 +1,4 @@
-"""The three engines, by name. Importing this module imports none of them."""
+"""The three engines, by name. Importing this module imports none of them, nor numpy."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from snap.errors import SnapError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from snap.engines.base import Population
     from snap.trial import Trial
 
@@ -72,6 +71,8 @@ def train_from(
     as uint8, or numbers taken as they are. Of the trial, the learning rule counts: learner,
     configuration, protocol, λ, η and α. Weights that stop being finite come back as they stopped.
     """
+    import numpy as np
+
     from snap.data.samples import Samples
 
     engine, device = resolve(engine, device)
