@@ -459,6 +459,13 @@ def _add_costs(commands: Any) -> None:
         " that is not (start-up, imports, scheduling, idle cores).",
     )
     _add_run(costs)
+    costs.add_argument(
+        "--project",
+        nargs="+",
+        type=Path,
+        metavar="CONFIG",
+        help="say too what this configuration would cost, at the rates of the run",
+    )
     costs.add_argument("--json", action="store_true", help="print as JSON")
     costs.set_defaults(command=_costs)
 
@@ -470,8 +477,15 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 
 def _costs(options: argparse.Namespace) -> None:
     from snap import status
+    from snap.plan import Plan, read
 
     found = status.costs(status.plan_of(options.results, options.run))
+    if options.project:
+        workflow = Path("workflow")
+        plan = Plan.load(
+            read(options.project), workflow / "schemas/config.schema.yaml", workflow / "paper.yaml"
+        )
+        found["projected"] = {"run": plan.run, **status.projected(found, plan)}
     print(json.dumps(found) if options.json else status.cost_table(found))
 
 

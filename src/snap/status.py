@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from snap.errors import SnapError
 from snap.files import write_atomically
+from snap.plan import Plan
 from snap.trial import Trial
 
 LEDGER = ("trials", "trained", "diverged", "training_seconds")
@@ -216,7 +217,7 @@ def costs(plan: Path) -> dict[str, Any]:
     stages: dict[str, dict[str, float]] = {}
     for job in content["jobs"]:
         stage = stages.setdefault(
-            job["stage"], dict.fromkeys(("jobs", "job_seconds", *LEDGER), 0.0)
+            job["stage"], dict.fromkeys(("jobs", "guess", "job_seconds", *LEDGER), 0.0)
         )
         stage["jobs"] += 1
         stage["job_seconds"] += _seconds(Path(job["benchmark"]))
@@ -226,6 +227,7 @@ def costs(plan: Path) -> dict[str, Any]:
             continue
         for key in LEDGER:
             stage[key] += ledger[key]
+        stage["guess"] += job["cost"] * ledger["trained"] / max(ledger["trials"], 1)
     invocations = plan.parent / "invocations.jsonl"
     lines = invocations.read_text().splitlines() if invocations.is_file() else []
     took = [json.loads(text) for text in lines]
@@ -261,4 +263,33 @@ def cost_table(found: Mapping[str, Any]) -> str:
             f" {found['training_seconds']:.0f} of them in training:"
             f" {found['outside_training']:.1%} outside training"
         )
+    if "projected" in found:
+        other = found["projected"]
+        lines.append(
+            f"{other['run']} at these rates: {other['core_seconds'] / 3600:.1f} core hours,"
+            f" {other['outside_training']:.1%} outside training"
+        )
     return "\n".join(lines)
+
+
+def projected(found: Mapping[str, Any], plan: Plan) -> dict[str, float]:
+    """What another plan would cost, if its trials and jobs cost what those of this run did.
+
+    Training is scaled by what was measured against the guess for the same trials; all else, in the
+    jobs and between them, is counted per job.
+    """
+    stages = found["stages"]
+    between = found["core_seconds"] - sum(stage["job_seconds"] for stage in stages.values())
+    per_job = between / sum(stage["jobs"] for stage in stages.values())
+    training = outside = 0.0
+    for name, stage in stages.items():
+        work = plan.work(name)
+        rate = stage["training_seconds"] / stage["guess"] if stage["guess"] else 1.0
+        training += rate * sum(job["cost"] for job in work)
+        start = (stage["job_seconds"] - stage["training_seconds"]) / stage["jobs"]
+        outside += (start + per_job) * len(work)
+    return {
+        "training_seconds": training,
+        "core_seconds": training + outside,
+        "outside_training": outside / (training + outside),
+    }
