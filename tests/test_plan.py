@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from snap import SnapError, Trial
-from snap.plan import Plan, merge, read
+from snap.config import merge, read
+from snap.plan import Plan
 from snap.trial import PAPER_NAMES
 
 ROOT = Path(__file__).parents[1]
@@ -103,9 +104,7 @@ def test_the_paper_in_numbers():
 
 
 def test_pairs_from_the_paper_need_no_search():
-    config = changed("search.grid", ...)
-    config["search"]["pairs"] = "paper"
-    plan = load(config)
+    plan = load(merge(CONFIG, {"search": {"grid": None, "pairs": "paper"}}))
     assert {work["learner"] for work in plan.work("search")} == {"sgd"}
     cell = plan.cells("hebbian", "MNIST", "sigmoid-sigmoid-neuron")[5]
     assert plan.given_pair(cell) == (0.003, 0.3)

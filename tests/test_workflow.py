@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from snap.plan import merge, read
+from snap.config import merge, read
 
 ROOT = Path(__file__).parents[1]
 SMOKE = read([ROOT / "config.yaml", ROOT / "workflow/presets/smoke.yaml"])

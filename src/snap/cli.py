@@ -7,12 +7,11 @@ import io
 import json
 import os
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from snap import __version__
+from snap import __version__, workflow_commands
 from snap.engines import CHOICES
 from snap.errors import SnapError
 from snap.protocol import AGREED, NAMED, SWITCHES, Protocol
@@ -78,9 +77,7 @@ def parser() -> argparse.ArgumentParser:
     _add_train(commands)
     _add_lists(commands)
     _add_bench(commands)
-    _add_jobs(commands)
-    _add_status(commands)
-    _add_costs(commands)
+    workflow_commands.add(commands, add_folder)
     return top
 
 
@@ -117,10 +114,10 @@ def _add_data(commands: Any) -> None:
             metavar="NAME",
             help="MNIST, FashionMNIST or Synthetic; may be repeated (default: the first two)",
         )
-        _add_folder(action)
+        add_folder(action)
 
 
-def _add_folder(command: argparse.ArgumentParser) -> None:
+def add_folder(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--dir", type=Path, metavar="DIR", help="the data folder (default: $SNAP_DATA, or data/)"
     )
@@ -198,7 +195,7 @@ def _add_train(commands: Any) -> None:
     running.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, … (engine torch)")
     running.add_argument("--record-weights", action="store_true", help="add weight percentiles")
     running.add_argument("--json", action="store_true", help="print the result as JSON")
-    _add_folder(running)
+    add_folder(running)
 
 
 def trial_of(options: argparse.Namespace) -> Trial:
@@ -361,132 +358,6 @@ def _bench(options: argparse.Namespace) -> None:
     widths = [parse_whole(h, "hidden", least=1) for h in options.hidden or (64, 96)]
     report = bench.measure(widths, quick=options.quick)
     print(json.dumps(report) if options.json else bench.table(report))
-
-
-# snap job: the steps of the workflow
-
-
-def _add_jobs(commands: Any) -> None:
-    job = commands.add_parser(
-        "job",
-        help="a step of the workflow",
-        description="The steps the workflow is made of. Each takes a specification in JSON, the"
-        " files of the steps before it, and writes CSV.",
-    )
-    steps = job.add_subparsers(title="steps", metavar="STEP", required=True)
-    for name in ("search", "select", "iid", "sequential", "table"):
-        step = steps.add_parser(name)
-        step.set_defaults(command=_job, step=name)
-        step.add_argument("inputs", nargs="*", type=Path, help="files of the steps before")
-        step.add_argument("--output", type=Path, required=True, help="the file to write")
-        if name == "table":
-            step.add_argument("--run", required=True, help="the name of the run")
-            step.add_argument("--reduced", default="", help="in what way it is reduced")
-            continue
-        step.add_argument("--spec", required=True, help="the specification, as JSON")
-        if name == "select":
-            continue
-        step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
-        step.add_argument("--running", type=Path, help="folder of heartbeats")
-        step.add_argument("--ledger", type=Path, help="where to note what was trained")
-        step.add_argument("--threads", type=int, default=1, help="trials trained at once")
-        _add_folder(step)
-        if name == "sequential":
-            step.add_argument("--matrix", type=Path, required=True, help="accuracy matrices")
-            step.add_argument("--curve", type=Path, required=True, help="accuracy curves")
-
-
-def _job(options: argparse.Namespace) -> None:
-    from snap import jobs
-
-    if options.step == "table":
-        jobs.table(options.inputs, options.output, options.run, options.reduced)
-        return
-    spec = jobs.load_spec(options.spec)
-    if options.step == "select":
-        jobs.select(spec, options.inputs, options.output)
-        return
-    running = {
-        "threads": options.threads,
-        "store": options.store,
-        "data": options.dir,
-        "heartbeat": options.running,
-        "ledger": options.ledger,
-        "label": str(options.output),
-    }
-    if options.step == "search":
-        jobs.search(spec, options.output, **running)
-    elif options.step == "iid":
-        jobs.iid(spec, options.inputs, options.output, **running)
-    else:
-        jobs.sequential(
-            spec, options.inputs, options.output, options.matrix, options.curve, **running
-        )
-
-
-# snap status
-
-
-def _add_status(commands: Any) -> None:
-    status = commands.add_parser("status", help="how far a run of the workflow is")
-    _add_run(status)
-    status.add_argument("--follow", action="store_true", help="go on until the run has ended")
-    status.add_argument("--json", action="store_true", help="print as JSON")
-    status.set_defaults(command=_status)
-
-
-def _status(options: argparse.Namespace) -> None:
-    from snap import status
-
-    plan = status.plan_of(options.results, options.run)
-    while True:
-        now = status.state(plan)
-        print(json.dumps(now) if options.json else status.report(now), flush=True)
-        stages = now["stages"].values()
-        if not options.follow or all(s["jobs_done"] == s["jobs"] for s in stages):
-            return
-        time.sleep(5)
-
-
-# snap costs
-
-
-def _add_costs(commands: Any) -> None:
-    costs = commands.add_parser(
-        "costs",
-        help="where the time of a run went",
-        description="Core time of a run by stage, from the benchmark files: in training, and in all"
-        " that is not (start-up, imports, scheduling, idle cores).",
-    )
-    _add_run(costs)
-    costs.add_argument(
-        "--project",
-        nargs="+",
-        type=Path,
-        metavar="CONFIG",
-        help="say too what this configuration would cost, at the rates of the run",
-    )
-    costs.add_argument("--json", action="store_true", help="print as JSON")
-    costs.set_defaults(command=_costs)
-
-
-def _add_run(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--results", type=Path, default=Path("results"), help="the results folder")
-    command.add_argument("--run", help="the run's name (default: the one started last)")
-
-
-def _costs(options: argparse.Namespace) -> None:
-    from snap import status
-    from snap.plan import Plan, read
-
-    found = status.costs(status.plan_of(options.results, options.run))
-    if options.project:
-        workflow = Path("workflow")
-        plan = Plan.load(
-            read(options.project), workflow / "schemas/config.schema.yaml", workflow / "paper.yaml"
-        )
-        found["projected"] = {"run": plan.run, **status.projected(found, plan)}
-    print(json.dumps(found) if options.json else status.cost_table(found))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ class Plan:
     @classmethod
     def load(cls, config: Mapping[str, Any], schema: Path, paper: Path) -> Plan:
         """Check a configuration against its schema and its meaning; errors name the key."""
-        from snap.schema import complete
+        from snap.config import complete
 
         plan = cls(
             complete(config, yaml.safe_load(schema.read_text())),
@@ -99,7 +99,7 @@ class Plan:
     @property
     def searches(self) -> bool:
         """Whether Hebbian pairs are searched for, or given by the paper."""
-        return "pairs" not in self.config["search"]
+        return self.config["search"]["pairs"] is None
 
     def configurations(self, learner: str) -> list[str]:
         section = self.config["sgd"] if learner == "sgd" else self.config
@@ -279,9 +279,9 @@ class Plan:
         if len(set(names)) < len(names):
             raise SnapError("config key datasets: a dataset is named twice")
         search = config["search"]
-        if ("grid" in search) == ("pairs" in search):
-            raise SnapError("config key search: give either grid or pairs, and not both")
-        if "grid" in search and search["grid"] not in config["grids"]:
+        if (search["grid"] is None) == (search["pairs"] is None):
+            raise SnapError("config key search: give either grid or pairs, and null for the other")
+        if search["grid"] is not None and search["grid"] not in config["grids"]:
             known = ", ".join(sorted(config["grids"]))
             raise SnapError(
                 f"config key search.grid: {search['grid']!r} is not among grids: {known}"
@@ -313,26 +313,3 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 def _json(**values: Any) -> str:
     return json.dumps(values, sort_keys=True, separators=(",", ":"))
-
-
-def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one configuration over another: mappings are merged, everything else is replaced."""
-    merged = dict(base)
-    for key, value in overlay.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if both else value
-    return merged
-
-
-def read(paths: Sequence[Path]) -> dict[str, Any]:
-    """Read configuration files, each laid over the ones before."""
-    config: dict[str, Any] = {}
-    for path in paths:
-        try:
-            found = yaml.safe_load(path.read_text()) or {}
-        except (OSError, yaml.YAMLError) as error:
-            raise SnapError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-        if not isinstance(found, dict):
-            raise SnapError(f"{path} must hold keys and values")
-        config = merge(config, found)
-    return config

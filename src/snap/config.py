@@ -1,12 +1,38 @@
-"""A configuration against its schema: defaults filled in, one sentence for the first fault."""
+"""Configurations: read, laid over one another, and checked against their schema."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import yaml
+
 from snap.errors import SnapError
+
+
+def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one configuration over another: mappings are merged, everything else is replaced."""
+    merged = dict(base)
+    for key, value in overlay.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
+
+
+def read(paths: Sequence[Path]) -> dict[str, Any]:
+    """Read configuration files, each laid over the ones before."""
+    config: dict[str, Any] = {}
+    for path in paths:
+        try:
+            found = yaml.safe_load(path.read_text()) or {}
+        except (OSError, yaml.YAMLError) as error:
+            raise SnapError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+        if not isinstance(found, dict):
+            raise SnapError(f"{path} must hold keys and values")
+        config = merge(config, found)
+    return config
 
 
 def complete(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,146 @@
+"""The commands that the workflow is made of, and those that look at a run: job, status, costs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+AddFolder = Callable[[argparse.ArgumentParser], None]
+
+
+def add(commands: Any, add_folder: AddFolder) -> None:
+    """Add them to the command line; `add_folder` adds the option for the data folder."""
+    _add_jobs(commands, add_folder)
+    _add_status(commands)
+    _add_costs(commands)
+
+
+# snap job: the steps of the workflow
+
+
+def _add_jobs(commands: Any, add_folder: AddFolder) -> None:
+    job = commands.add_parser(
+        "job",
+        help="a step of the workflow",
+        description="The steps the workflow is made of. Each takes a specification in JSON, the"
+        " files of the steps before it, and writes CSV.",
+    )
+    steps = job.add_subparsers(title="steps", metavar="STEP", required=True)
+    for name in ("search", "select", "iid", "sequential", "table"):
+        step = steps.add_parser(name)
+        step.set_defaults(command=_job, step=name)
+        step.add_argument("inputs", nargs="*", type=Path, help="files of the steps before")
+        step.add_argument("--output", type=Path, required=True, help="the file to write")
+        if name == "table":
+            step.add_argument("--run", required=True, help="the name of the run")
+            step.add_argument("--reduced", default="", help="in what way it is reduced")
+            continue
+        step.add_argument("--spec", required=True, help="the specification, as JSON")
+        if name == "select":
+            continue
+        step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
+        step.add_argument("--running", type=Path, help="folder of heartbeats")
+        step.add_argument("--ledger", type=Path, help="where to note what was trained")
+        step.add_argument("--threads", type=int, default=1, help="trials trained at once")
+        add_folder(step)
+        if name == "sequential":
+            step.add_argument("--matrix", type=Path, required=True, help="accuracy matrices")
+            step.add_argument("--curve", type=Path, required=True, help="accuracy curves")
+
+
+def _job(options: argparse.Namespace) -> None:
+    from snap import jobs
+
+    if options.step == "table":
+        jobs.table(options.inputs, options.output, options.run, options.reduced)
+        return
+    spec = jobs.load_spec(options.spec)
+    if options.step == "select":
+        jobs.select(spec, options.inputs, options.output)
+        return
+    running = {
+        "threads": options.threads,
+        "store": options.store,
+        "data": options.dir,
+        "heartbeat": options.running,
+        "ledger": options.ledger,
+        "label": str(options.output),
+    }
+    if options.step == "search":
+        jobs.search(spec, options.output, **running)
+    elif options.step == "iid":
+        jobs.iid(spec, options.inputs, options.output, **running)
+    else:
+        jobs.sequential(
+            spec, options.inputs, options.output, options.matrix, options.curve, **running
+        )
+
+
+# snap status
+
+
+def _add_status(commands: Any) -> None:
+    status = commands.add_parser("status", help="how far a run of the workflow is")
+    _add_run(status)
+    status.add_argument("--follow", action="store_true", help="go on until the run has ended")
+    status.add_argument("--json", action="store_true", help="print as JSON")
+    status.set_defaults(command=_status)
+
+
+def _status(options: argparse.Namespace) -> None:
+    from snap import status
+
+    plan = status.plan_of(options.results, options.run)
+    while True:
+        now = status.state(plan)
+        print(json.dumps(now) if options.json else status.report(now), flush=True)
+        stages = now["stages"].values()
+        if not options.follow or all(s["jobs_done"] == s["jobs"] for s in stages):
+            return
+        time.sleep(5)
+
+
+# snap costs
+
+
+def _add_costs(commands: Any) -> None:
+    costs = commands.add_parser(
+        "costs",
+        help="where the time of a run went",
+        description="Core time of a run by stage, from the benchmark files: in training, and in all"
+        " that is not (start-up, imports, scheduling, idle cores).",
+    )
+    _add_run(costs)
+    costs.add_argument(
+        "--project",
+        nargs="+",
+        type=Path,
+        metavar="CONFIG",
+        help="say too what this configuration would cost, at the rates of the run",
+    )
+    costs.add_argument("--json", action="store_true", help="print as JSON")
+    costs.set_defaults(command=_costs)
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--results", type=Path, default=Path("results"), help="the results folder")
+    command.add_argument("--run", help="the run's name (default: the one started last)")
+
+
+def _costs(options: argparse.Namespace) -> None:
+    from snap import status
+    from snap.config import read
+    from snap.plan import Plan
+
+    found = status.costs(status.plan_of(options.results, options.run))
+    if options.project:
+        workflow = Path("workflow")
+        plan = Plan.load(
+            read(options.project), workflow / "schemas/config.schema.yaml", workflow / "paper.yaml"
+        )
+        found["projected"] = {"run": plan.run, **status.projected(found, plan)}
+    print(json.dumps(found) if options.json else status.cost_table(found))
