@@ -21,7 +21,7 @@ $(VENV)/installed: pyproject.toml
 # Two passes: what follows a selection is then run only where the selection changed. In one pass
 # Snakemake would run it wherever a search was run, though nothing would be trained twice.
 define run
-	@$(SNAKEMAKE) pairs $(1)
+	-@$(SNAKEMAKE) pairs $(1)
 	@$(SNAKEMAKE) all $(1)
 endef
 

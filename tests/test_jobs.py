@@ -159,6 +159,15 @@ def test_seeds_are_averaged_and_a_pair_that_ever_diverged_is_out(tmp_path):
     )
 
 
+def test_numbers_are_written_exactly(tmp_path):
+    """No digit of a λ, η or α may be lost on the way to the final runs."""
+    third = 1 / 3
+    point = {"lambda": third, "eta": 1 / 7, "alpha": 4e-8, "accuracy": third}
+    row = selected(tmp_path, points(tmp_path / "a.csv", [point]), **{"lambda": repr(third)})
+    assert (float(row["eta"]), float(row["alpha"])) == (1 / 7, 4e-8)
+    assert float(row["accuracy"]) == third
+
+
 def test_all_diverged_is_reported_and_stops_nothing(tmp_path, synthetic_root):
     rows = [{"eta": 0.1, "alpha": a, "diverged": 3} for a in (0.1, 0.3)]
     row = selected(tmp_path, points(tmp_path / "a.csv", rows))
@@ -239,10 +248,15 @@ def test_state_of_a_run(tmp_path):
     assert "search 0/20" in line(state(plan))
     for n in (0, 1):
         (tmp_path / f"{n}.csv").write_text("done")
-        (tmp_path / f"{n}.tsv").write_text("s\th:m:s\n100.0\t0:01:40\n")
+        account = {"trials": 5, "trained": 5, "training_seconds": 100.0}
+        (tmp_path / f"{n}.json").write_text(json.dumps(account))
     now = state(plan)
     # Half is done, at twice the guessed cost: 100 s of guess left, 200 s of work, on two cores.
     assert now["seconds_left"] == pytest.approx(100)
+    # An output that is older than the run, and due to be made anew, is not done.
+    write_plan(plan, "demo", 2, [work[0] | {"due": True}, *work[1:]])
+    assert state(plan)["stages"]["search"]["jobs_done"] == 1
+    write_plan(plan, "demo", 2, work)
     with Heartbeat(tmp_path / "running", str(tmp_path / "2.csv"), 5, 1) as beat:
         beat.progress(TEXT, 50, 50)
         beat.trial_done()

@@ -212,6 +212,7 @@ BAD = {
     "no task epoch": (changed("sequential.max_epochs", 0), "sequential.max_epochs"),
     "judged on both": (changed("sequential.judged_on", "both"), "sequential.judged_on"),
     "no sgd rate": (changed("sgd.alpha", []), "sgd.alpha"),
+    "the store's name": (changed("run", "trials"), "run"),
     "a path as a name": (changed("run", "../elsewhere"), "run"),
     "an empty name": (changed("run", ""), "run"),
     "a limit of zero": (changed("limits", {"train": 0}), "limits.train"),
@@ -236,6 +237,13 @@ def test_a_pair_that_the_paper_does_not_have():
     config["search"] = {"pairs": "paper"}
     with pytest.raises(SnapError, match=r"search\.pairs: .*λ = 3"):
         load(config)
+
+
+def test_numbers_may_come_as_text():
+    """As they do from --config on the command line."""
+    plan = load(merge(CONFIG, {"lambdas": ["4", ".5"], "search": {"epochs": "3"}}))
+    assert plan.config["lambdas"] == [4, 0.5]
+    assert plan.config["search"]["epochs"] == 3
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -144,18 +144,15 @@ def test_comments_and_key_order_run_nothing(workspace):
 
 def test_one_more_eta_trains_the_new_points_only(workspace):
     before = workspace.files("select/**/*.csv")
-    pairs = {path: content.split(b",")[-11:] for path, content in before.items()}
+
+    def pair(content):
+        return content.splitlines()[1].split(b",")[4:6]
+
     workspace.configure(changed(grids={"text": {"eta": [0.3, 0.03, 0.003]}}))
     jobs, trained = workspace.run()
     after = workspace.files("select/**/*.csv")
     moved = [path for path in after if after[path] != before[path]]
-    new_pair = [
-        path
-        for path in after
-        if after[path].split(b"\n")[1].split(b",")[4:6]
-        != before[path].split(b"\n")[1].split(b",")[4:6]
-    ]
-    assert pairs
+    new_pair = [path for path in after if pair(after[path]) != pair(before[path])]
     assert jobs["search"] == jobs["select"] == 6, "SGD has no η"
     assert jobs["iid"] == jobs["sequential"] == len(moved)
     # 2 new points in each search job; where the pair is another, seed 1 i.i.d. and both in sequence
@@ -177,6 +174,21 @@ def test_other_epochs_run_every_search(workspace):
     jobs = workspace.would_run()
     assert jobs["search"] == 8
     assert jobs["data"] == 0
+
+
+def test_a_run_that_is_not_reduced(workspace):
+    workspace.configure(changed(reduced=""))
+    jobs, trained = workspace.run()
+    assert (jobs, trained) == (Counter(table=6), 0)
+    lines = workspace.files("tables/*.csv")["results/smoke/tables/iid.csv"].splitlines()
+    assert all(line.startswith(b"smoke,") for line in lines[1:])
+
+
+def test_another_format_of_the_tables_trains_nothing(workspace, own_package):
+    edit(own_package / "plan.py", "FORMAT = 1", "FORMAT = 999")
+    jobs, trained = workspace.run()
+    assert jobs == Counter(search=8, select=8, iid=8, sequential=8, table=6)
+    assert trained == 0
 
 
 def test_one_more_final_seed_trains_only_that(workspace):

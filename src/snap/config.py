@@ -40,6 +40,7 @@ def complete(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, 
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
+    config = _numbers(config, schema, schema)
     _refuse_non_finite(config, "")
     fault = best_match(Draft202012Validator(schema).iter_errors(config))
     if fault is not None:
@@ -115,12 +116,40 @@ def _refuse_non_finite(value: Any, key: str) -> None:
             _refuse_non_finite(inner, f"{key}.{n}")
 
 
+def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "$ref" not in schema:
+        return schema
+    target: Any = root
+    for part in schema["$ref"].removeprefix("#/").split("/"):
+        target = target[part]
+    return {**target, **{k: v for k, v in schema.items() if k != "$ref"}}
+
+
+def _numbers(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    """Read texts as numbers where numbers belong: so they come from a command line's --config."""
+    schema = _resolved(schema, root)
+    if isinstance(value, Mapping):
+        known, rest = schema.get("properties", {}), schema.get("additionalProperties")
+        rest = rest if isinstance(rest, Mapping) else {}
+        return {name: _numbers(v, known.get(name, rest), root) for name, v in value.items()}
+    if isinstance(value, list):
+        return [_numbers(v, schema.get("items", {}), root) for v in value]
+    kinds = schema.get("type", ())
+    if isinstance(value, str) and {"number", "integer"} & set(
+        [kinds] if isinstance(kinds, str) else kinds
+    ):
+        try:
+            return int(value)
+        except ValueError:
+            try:
+                return float(value)
+            except ValueError:
+                return value
+    return value
+
+
 def _with_defaults(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    if "$ref" in schema:
-        target: Any = root
-        for part in schema["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        schema = {**target, **{k: v for k, v in schema.items() if k != "$ref"}}
+    schema = _resolved(schema, root)
     if isinstance(value, Mapping):
         filled = dict(value)
         for name, inner in schema.get("properties", {}).items():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from snap.canonical import number_text
+from snap.data.checksums import checksum
 from snap.errors import SnapError
 from snap.files import write_atomically
 from snap.trial import Sequential, Trial
@@ -20,23 +21,27 @@ from snap.trial import Sequential, Trial
 Row = dict[str, Any]
 
 SEARCH = (
-    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,split,epochs,accuracy,diverged"
+    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,split,epochs,accuracy,diverged,"
+    "trial"
 ).split(",")
 SELECTED = (
     "learner,dataset,configuration,lambda,eta,alpha,accuracy,runner_up_eta,runner_up_alpha,"
     "runner_up_accuracy,margin,points,diverged,status"
 ).split(",")
 IID = (
-    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,epoch,samples,accuracy,diverged"
+    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,epoch,samples,accuracy,diverged,"
+    "trial"
 ).split(",")
 SEQUENTIAL = (
     "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,accuracy,average_accuracy,"
-    "forgetting,backward_transfer,forward_transfer,samples,diverged"
+    "forgetting,backward_transfer,forward_transfer,samples,diverged,trial"
 ).split(",")
 MATRIX = (
-    "learner,dataset,configuration,lambda,seed,after,task,classes,accuracy,epochs,reached"
+    "learner,dataset,configuration,lambda,eta,alpha,seed,after,task,classes,accuracy,epochs,reached"
 ).split(",")
-CURVE = "learner,dataset,configuration,lambda,seed,training,epoch,samples,accuracy".split(",")
+CURVE = (
+    "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,accuracy"
+).split(",")
 
 
 # Files
@@ -54,9 +59,7 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    if isinstance(value, float):
-        return number_text(round(value, 6))
-    return str(value)
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -82,7 +85,6 @@ def train(
 
     The ledger is told how many were trained and kept, and how long training took.
     """
-    from snap.data.checksums import checksum
     from snap.engines import resolve
     from snap.status import Heartbeat
     from snap.trials import Trials
@@ -122,14 +124,24 @@ def train(
                 finished=finished,
             )
     if ledger is not None:
+        seconds = sum(known[trial]["seconds"] for trial in missing)
         account = {
             "trials": len(trials),
             "trained": len(missing),
             "diverged": sum(known[trial]["diverged"] is not None for trial in trials),
-            "training_seconds": sum(known[trial]["seconds"] for trial in missing),
+            "training_seconds": seconds,
+            "ever_trained_seconds": seconds + _earlier(ledger),
         }
         write_atomically(ledger, json.dumps(account).encode())
     return [known[trial] for trial in trials]
+
+
+def _earlier(ledger: Path) -> float:
+    """Training that a job's ledger has from times before."""
+    try:
+        return float(json.loads(ledger.read_text())["ever_trained_seconds"])
+    except (OSError, ValueError, KeyError):
+        return 0.0
 
 
 def _log(line: str) -> None:
@@ -140,8 +152,10 @@ def _with_pair(text: str, eta: float | None, alpha: float) -> Trial:
     return dataclasses.replace(Trial.parse(text), eta=eta, alpha=alpha)
 
 
-def _identity(trial: Trial) -> Row:
+def _identity(trial: Trial, result: Row) -> Row:
+    """Who a row is about; `trial` is the name of its file in the store."""
     return {
+        "trial": trial.fingerprint(checksum(trial.dataset), result["engine"]),
         "learner": trial.learner,
         "dataset": trial.dataset,
         "configuration": trial.configuration.name,
@@ -166,7 +180,7 @@ def search(spec: Row, output: Path, **running: Any) -> None:
     ]
     rows = []
     for trial, result in zip(trials, train(trials, spec["engine"], **running), strict=True):
-        row = _identity(trial)
+        row = _identity(trial, result)
         row |= {"split": trial.split, "epochs": trial.experiment.items()["epochs"]}
         row |= {"accuracy": result["accuracy"], "diverged": result["diverged"]}
         rows.append(row)
@@ -206,7 +220,7 @@ def select(spec: Row, inputs: Sequence[Path], output: Path) -> None:
         second = ranked[1]
         row |= {"runner_up_eta": second[0], "runner_up_alpha": second[1]}
         row["runner_up_accuracy"] = means[second]
-        row["margin"] = means[ranked[0]] - means[second]
+        row["margin"] = round(means[ranked[0]] - means[second], 9)
     write_rows(output, SELECTED, [row])
 
 
@@ -227,9 +241,9 @@ def iid(spec: Row, selected: Sequence[Path], output: Path, **running: Any) -> No
     rows = []
     for trial, result in zip(trials, train(trials, spec["engine"], **running), strict=True):
         if result["diverged"] is not None:
-            rows.append(_identity(trial) | {"diverged": result["diverged"]})
+            rows.append(_identity(trial, result) | {"diverged": result["diverged"]})
         for point in result["history"] if result["diverged"] is None else ():
-            rows.append(_identity(trial) | point)
+            rows.append(_identity(trial, result) | point)
     write_rows(output, IID, rows)
 
 
@@ -241,7 +255,7 @@ def sequential(
     outcomes, cells, points = [], [], []
     tasks = max((len(_tasks(Trial.parse(c["trials"][0]))) for c in spec["cells"]), default=0)
     for trial, result in zip(trials, train(trials, spec["engine"], **running), strict=True):
-        who = _identity(trial)
+        who = _identity(trial, result)
         outcome = who | {key: result[key] for key in ("accuracy", "samples", "diverged")}
         outcomes.append(outcome | (result.get("metrics") or {}))
         epochs, reached = result["epochs_per_task"], result["reached"]

@@ -22,6 +22,10 @@ from snap.errors import SnapError
 from snap.protocol import Protocol
 from snap.trial import SEMANTICS, Configuration, Iid, Sequential, Trial
 
+# The version of what the steps after training write. Raise it when a selection rule or a column
+# changes: the steps are then done again, and nothing is trained for it.
+FORMAT = 1
+
 NO_LAMBDA = "none"  # how a path spells the λ that SGD does not have
 STAGES = ("search", "iid", "sequential")
 
@@ -278,6 +282,8 @@ class Plan:
         names = self.datasets
         if len(set(names)) < len(names):
             raise SnapError("config key datasets: a dataset is named twice")
+        if self.run == "trials":
+            raise SnapError("config key run: results/trials is where finished trials are kept")
         search = config["search"]
         if (search["grid"] is None) == (search["pairs"] is None):
             raise SnapError("config key search: give either grid or pairs, and null for the other")
@@ -312,4 +318,4 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 
 def _json(**values: Any) -> str:
-    return json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return json.dumps(values | {"format": FORMAT}, sort_keys=True, separators=(",", ":"))

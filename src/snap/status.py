@@ -22,7 +22,7 @@ from snap.files import write_atomically
 from snap.plan import Plan
 from snap.trial import Trial
 
-LEDGER = ("trials", "trained", "diverged", "training_seconds")
+LEDGER = ("trials", "trained", "diverged", "training_seconds", "ever_trained_seconds")
 STALE = 120  # seconds without a heartbeat after which a job is taken for dead
 
 
@@ -92,30 +92,50 @@ def state(plan: Path) -> dict[str, Any]:
         stage = stages.setdefault(
             job["stage"],
             {"jobs": 0, "jobs_done": 0, "trials": 0, "trials_done": 0}
-            | {"cost": 0.0, "cost_done": 0.0, "spent": 0.0},
+            | {"guess": 0.0, "spent": 0.0, "cost_left": 0.0},
         )
         stage["jobs"] += 1
         stage["trials"] += job["trials"]
-        stage["cost"] += job["cost"]
-        if Path(job["output"]).exists():
+        ledger = _ledger(job)
+        stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
+        stage["spent"] += ledger["training_seconds"]
+        if _done(job, content["started"]):
             stage["jobs_done"] += 1
             stage["trials_done"] += job["trials"]
-            stage["cost_done"] += job["cost"]
-            stage["spent"] += _seconds(Path(job["benchmark"]))
+        else:
+            stage["cost_left"] += job["cost"]
     running = _heartbeats(plan.parent / "running")
     outputs = {job["output"]: job for job in content["jobs"]}
-    left = 0.0
-    for stage in stages.values():
-        rate = stage["spent"] / stage["cost_done"] if stage["cost_done"] and stage["spent"] else 1.0
-        left += rate * (stage["cost"] - stage["cost_done"])
     for beat in running:
         job = outputs.get(beat["job"])
-        if job is not None and not Path(job["output"]).exists():
+        if job is not None and not _done(job, content["started"]):
             share = (beat["done"] + beat["share"]) / max(beat["trials"], 1)
             stages[job["stage"]]["trials_done"] += beat["done"]
-            left -= share * job["cost"]
-    left = max(left, 0.0) / max(content["cores"], 1)
+            stages[job["stage"]]["cost_left"] -= share * job["cost"]
+    # What a stage's trials took, against the guess for them, corrects the guess for the rest.
+    left = sum(
+        stage["cost_left"] * (stage["spent"] / stage["guess"] if stage["guess"] else 1.0)
+        for stage in stages.values()
+    ) / max(content["cores"], 1)
     return {"run": content["run"], "stages": stages, "running": running, "seconds_left": left}
+
+
+def _done(job: Mapping[str, Any], started: float) -> bool:
+    """Whether a job's output is there, and is not an old one that is due to be made anew."""
+    try:
+        made = Path(job["output"]).stat().st_mtime
+    except OSError:
+        return False
+    return not job.get("due", False) or made >= started
+
+
+def _ledger(job: Mapping[str, Any]) -> dict[str, float]:
+    """What a job has trained."""
+    try:
+        found: dict[str, float] = json.loads(Path(job["ledger"]).read_text())
+    except (OSError, ValueError):
+        return dict.fromkeys(LEDGER, 0.0)
+    return found
 
 
 def _seconds(benchmark: Path) -> float:
@@ -166,12 +186,9 @@ def report(now: Mapping[str, Any]) -> str:
     """A run's state for people: a bar for every stage, and what is running."""
     lines = [line(now)]
     for name, stage in now["stages"].items():
-        total = stage["trials"] or stage["jobs"]
-        done = stage["trials_done"] if stage["trials"] else stage["jobs_done"]
-        share = done / total if total else 1.0
-        bar = "█" * round(30 * share)
-        unit = "trials" if stage["trials"] else "jobs"
-        lines.append(f"  {name:11} {bar:·<30} {done:.0f} of {total:.0f} {unit}")
+        total, done = stage["trials"], stage["trials_done"]
+        bar = "█" * round(30 * done / max(total, 1))
+        lines.append(f"  {name:11} {bar:·<30} {done:.0f} of {total:.0f} trials")
     for beat in now["running"]:
         lines.append(
             f"  running: {beat['job']}: trial {min(beat['done'] + 1, beat['trials'])}"
@@ -194,21 +211,20 @@ class Announcer:
         self.thread.start()
 
     def stop(self) -> None:
-        """Say the state for the last time, and note what the run took."""
         self.ended.set()
         self._say()
-        content = json.loads(self.plan.read_text())
-        started, cores = content["started"], content["cores"]
-        took = {"started": started, "seconds": time.time() - started, "cores": cores}
-        with (self.plan.parent / "invocations.jsonl").open("a") as file:
-            file.write(json.dumps(took) + "\n")
 
     def _work(self) -> None:
         while not self.ended.wait(self.every):
             self._say()
 
     def _say(self) -> None:
+        """Say the state, and note what the run has taken so far."""
         print(line(state(self.plan)), file=sys.stderr, flush=True)
+        content = json.loads(self.plan.read_text())
+        took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
+        path = self.plan.parent / "invocations" / f"{content['started']:.0f}.json"
+        write_atomically(path, json.dumps(took).encode())
 
 
 def costs(plan: Path) -> dict[str, Any]:
@@ -221,21 +237,13 @@ def costs(plan: Path) -> dict[str, Any]:
         )
         stage["jobs"] += 1
         stage["job_seconds"] += _seconds(Path(job["benchmark"]))
-        try:
-            ledger = json.loads(Path(job["ledger"]).read_text())
-        except (OSError, ValueError):
-            continue
+        ledger = _ledger(job)
         for key in LEDGER:
             stage[key] += ledger[key]
-        stage["guess"] += job["cost"] * ledger["trained"] / max(ledger["trials"], 1)
-    invocations = plan.parent / "invocations.jsonl"
-    lines = invocations.read_text().splitlines() if invocations.is_file() else []
-    took = [json.loads(text) for text in lines]
-    if content["started"] not in [one["started"] for one in took]:  # it is still running
-        elapsed = time.time() - content["started"]
-        took.append({"seconds": elapsed, "cores": content["cores"]})
+        stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
+    took = [json.loads(p.read_text()) for p in sorted(plan.parent.glob("invocations/*.json"))]
     core = sum(one["seconds"] * one["cores"] for one in took)
-    training = sum(stage["training_seconds"] for stage in stages.values())
+    training = sum(stage["ever_trained_seconds"] for stage in stages.values())
     return {
         "run": content["run"],
         "stages": stages,

@@ -38,6 +38,7 @@ def _add_jobs(commands: Any, add_folder: AddFolder) -> None:
         if name == "table":
             step.add_argument("--run", required=True, help="the name of the run")
             step.add_argument("--reduced", default="", help="in what way it is reduced")
+            step.add_argument("--format", type=int, help="version of what the steps write")
             continue
         step.add_argument("--spec", required=True, help="the specification, as JSON")
         if name == "select":

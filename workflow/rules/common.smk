@@ -7,7 +7,7 @@ from pathlib import Path
 from snakemake_interface_executor_plugins.settings import DeploymentMethod
 
 from snap.errors import SnapError
-from snap.plan import Plan
+from snap.plan import FORMAT, Plan
 
 HERE = Path(workflow.basedir)
 

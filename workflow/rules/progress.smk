@@ -7,12 +7,14 @@ from snap import status
 
 def training_jobs():
     """Every job that trains, for the progress report."""
+    due = {file for job in workflow.dag.needrun_jobs() for file in job.output}
     patterns = {"search": SEARCH, "iid": IID, "sequential": SEQUENTIAL}
     for stage, pattern in patterns.items():
         for work in PLAN.work(stage):
             output = pattern.format(**work)
             yield {
                 "stage": stage,
+                "due": output in due,
                 "output": output,
                 "benchmark": benchmark_of(output),
                 "ledger": ledger_of(output),

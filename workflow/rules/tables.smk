@@ -19,6 +19,7 @@ rule table:
     params:
         run=PLAN.run,
         reduced=PLAN.reduced,
+        format=FORMAT,
     shell:
         "snap job table {input:q} --output {output:q} --run {params.run:q}"
-        " --reduced {params.reduced:q} 2> {log:q}"
+        " --reduced={params.reduced:q} --format {params.format} 2> {log:q}"

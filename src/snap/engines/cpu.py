@@ -28,6 +28,17 @@ class CpuPopulation(Population):
         self.W = [np.ascontiguousarray(np.vstack([W, np.zeros_like(W[:1])])) for W, _ in weights]
         self.V = [np.array(V, order="C") for _, V in weights]
         self.rules = [rule_of(t, *w) for t, w in zip(trials, weights, strict=True)]
+        self._compile()
+
+    def _compile(self) -> None:
+        """Compile the loops now, on a sample and copies, so that it is not taken for training."""
+        if not len(self.samples):
+            return
+        W, V = ([w.copy() for w in layer] for layer in (self.W, self.V))
+        for g in range(len(self.trials)):
+            self._train_one(g, np.zeros(1, np.int64))
+            self.predict(g, self.samples.take(slice(1)))
+        self.W, self.V = W, V
 
     def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
         return [self._train_one(g, order) for g, order in enumerate(orders)]
