@@ -128,8 +128,10 @@ def _fetch(options: argparse.Namespace) -> None:
     from snap.data.checksums import checksum
     from snap.files import write_atomically
 
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
     for dataset in options.dataset or ["MNIST", "FashionMNIST"]:
-        say = lambda line: print(line, file=sys.stderr)  # noqa: E731
         root = options.dir or store.default_folder()
         print(store.fetch(dataset, root, options.given, say))
     if options.stamp:

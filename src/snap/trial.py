@@ -244,12 +244,12 @@ class Trial:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a canonical text, or one whose numbers are written another way."""
-        items = dict(part.partition("=")[::2] for part in text.split(","))
+        items: dict[str, Any] = dict(part.partition("=")[::2] for part in text.split(","))
         kind = items.pop("experiment", "iid")
         experiment: Iid | Sequential
         try:
             if kind == "sequential":
-                items["tasks"] = Sequential.parse_tasks(items["tasks"])  # type: ignore[assignment]
+                items["tasks"] = Sequential.parse_tasks(items["tasks"])
                 experiment = _take(Sequential, items)
             elif kind == "iid":
                 experiment = _take(Iid, items)
@@ -257,7 +257,7 @@ class Trial:
                 raise SnapError(f"experiment must be iid or sequential, got {kind!r}")
             if "lambda" in items:
                 items["lateral_inhibition"] = items.pop("lambda")
-            return cls(experiment=experiment, **items)  # type: ignore[arg-type]
+            return cls(experiment=experiment, **items)
         except (TypeError, KeyError) as error:
             raise SnapError(f"{text!r} is not a trial: {error}") from None
 

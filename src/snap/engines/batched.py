@@ -229,9 +229,8 @@ class BatchedPopulation(Population):
         return torch.cat(found).cpu().numpy()
 
     def weights(self, network: int) -> Weights:
-        return tuple(  # type: ignore[return-value]
-            t[network].cpu().numpy().copy() for t in (self.state.W, self.state.V)
-        )
+        W, V, _ = self.state
+        return W[network].cpu().numpy().copy(), V[network].cpu().numpy().copy()
 
 
 def shared_program(trial: Trial) -> tuple[Any, ...]:
