@@ -16,6 +16,7 @@ $(VENV)/installed: pyproject.toml
 	  || { echo "$(PYTHON) is older than 3.11: try make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/snap compile
 	@touch $@
 
 # Two passes: what follows a selection is then run only where the selection changed. In one pass

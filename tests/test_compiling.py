@@ -36,6 +36,17 @@ def test_the_formulas_are_among_the_sources():
     assert all(path.is_file() for path in compiling.SOURCES)
 
 
+def test_everything_that_experiments_need_is_compiled_at_once(tmp_path):
+    """After `snap compile`, a trial of any configuration finds its loops in the cache."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-m", "snap", "compile"], env=environment, check=True)
+    before = {path.name for path in tmp_path.rglob("*.nbc")}
+    assert before
+    code = TRAIN.replace("0.1)", "0.1, 'f4')").replace("np.eye(4)", "np.eye(4, dtype='u1')")
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert {path.name for path in tmp_path.rglob("*.nbc")} == before
+
+
 def test_processes_that_compile_at_once_all_get_there(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     running = [

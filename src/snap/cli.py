@@ -77,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     _add_train(commands)
     _add_lists(commands)
     _add_bench(commands)
+    _add_compile(commands)
     workflow_commands.add(commands, add_folder)
     return top
 
@@ -351,6 +352,22 @@ def _add_bench(commands: Any) -> None:
         "--quick", action="store_true", help="fewer repetitions: a look, not a measurement"
     )
     bench.set_defaults(command=_bench)
+
+
+def _add_compile(commands: Any) -> None:
+    command = commands.add_parser(
+        "compile",
+        help="compile the cpu engine now",
+        description="Compile the loops of the cpu engine, once for this machine. Otherwise whoever"
+        " trains first does it, and waits for it.",
+    )
+    command.set_defaults(command=_compile)
+
+
+def _compile(_: argparse.Namespace) -> None:
+    from snap.engines.cpu import compile_all
+
+    compile_all()
 
 
 def _bench(options: argparse.Namespace) -> None:

@@ -37,15 +37,25 @@ def paths(dataset: str, root: Path) -> dict[str, Path]:
 def verify(dataset: str, root: Path) -> list[str]:
     """What is wrong with a dataset's files, one sentence each; nothing if they are all right."""
     wrong = []
-    for path, expected in zip(
-        paths(dataset, root).values(), CHECKSUMS[known(dataset)], strict=True
-    ):
-        if not path.is_file():
-            where = "" if root == default_folder() else f" --dir {root}"
-            wrong.append(f"{path} is missing: run snap data fetch --dataset {dataset}{where}")
-        elif hashlib.sha256(content := path.read_bytes()).hexdigest() != expected:
-            wrong.append(_fault(content, expected, str(path)))
+    for name in paths(dataset, root):
+        try:
+            _content(dataset, root, name)
+        except SnapError as error:
+            wrong.append(str(error))
     return wrong
+
+
+def _content(dataset: str, root: Path, name: str) -> bytes:
+    """A file's content, if it is what its checksum says."""
+    path = paths(dataset, root)[name]
+    expected = dict(zip(sources.FILES, CHECKSUMS[dataset], strict=True))[name]
+    if not path.is_file():
+        where = "" if root == default_folder() else f" --dir {root}"
+        raise SnapError(f"{path} is missing: run snap data fetch --dataset {dataset}{where}")
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise SnapError(_fault(content, expected, str(path)))
+    return content
 
 
 def _fault(content: bytes, expected: str, name: str) -> str:
@@ -167,10 +177,7 @@ class Dataset:
 def load(dataset: str, root: Path | None = None) -> Dataset:
     """Read a dataset from the folder, refusing it if any file is not what its checksum says."""
     root = root or default_folder()
-    wrong = verify(known(dataset), root)
-    if wrong:
-        raise SnapError(wrong[0])
-    arrays = [idx.parse(path.read_bytes(), str(path)) for path in paths(dataset, root).values()]
+    arrays = [idx.parse(_content(dataset, root, name), name) for name in paths(dataset, root)]
     train = Samples(arrays[0].reshape(len(arrays[0]), -1), arrays[1].astype(np.int64))
     test = Samples(arrays[2].reshape(len(arrays[2]), -1), arrays[3].astype(np.int64))
     return Dataset(dataset, train, test, checksum(dataset))

@@ -14,7 +14,7 @@ from snap.engines import kernels
 from snap.engines.base import Population, Weights
 from snap.growth import GROWTHS, LINEAR
 from snap.protocol import SWITCHES
-from snap.trial import Trial
+from snap.trial import PAPER_CONFIGURATIONS, SGD_CONFIGURATIONS, Trial
 
 
 class CpuPopulation(Population):
@@ -138,3 +138,13 @@ def rule_of(trial: Trial, W: NDArray[Any], V: NDArray[Any]) -> kernels.Rule:
         output_rule=SWITCHES["output_rule"].values.index(protocol.output_rule),
         tiny=number(info.eps**2 if _bounded(trial) else 0.0),
     )
+
+
+def compile_all() -> None:
+    """Compile the loops for the paper's configurations, in the precision that experiments use."""
+    samples = Samples(np.zeros((1, 4), np.uint8), np.zeros(1, np.int64))
+    weights = [(np.ones((2, 4), np.float32), np.ones((2, 2), np.float32))]
+    for configuration in PAPER_CONFIGURATIONS:
+        CpuPopulation([Trial(configuration, 0.1, 2, 0.1)], weights, samples)
+    for configuration in SGD_CONFIGURATIONS:
+        CpuPopulation([Trial(configuration, 0.1, learner="sgd")], weights, samples)
