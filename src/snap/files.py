@@ -7,8 +7,11 @@ import tempfile
 from pathlib import Path
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write under a temporary name in the same folder, flush to disk, then rename."""
+def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
+    """Write under a temporary name in the same folder, flush to disk, then rename.
+
+    What need not outlive a power cut is not `durable`, and saves the wait for the disk.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
@@ -16,7 +19,8 @@ def write_atomically(path: Path, content: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.chmod(0o644)  # mkstemp lets nobody else read it
         temporary.replace(path)
     except BaseException:

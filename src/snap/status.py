@@ -62,7 +62,8 @@ class Heartbeat:
     def _write(self) -> None:
         self.written = time.time()
         if self.path is not None:
-            write_atomically(self.path, json.dumps(self.state | {"at": self.written}).encode())
+            content = json.dumps(self.state | {"at": self.written}).encode()
+            write_atomically(self.path, content, durable=False)
 
 
 def write_plan(path: Path, run: str, cores: int, jobs: Sequence[Mapping[str, Any]]) -> None:
