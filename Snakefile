@@ -21,6 +21,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/select.smk"
 include: "workflow/rules/final.smk"
+include: "workflow/rules/beyond.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/progress.smk"
 

@@ -185,7 +185,7 @@ def test_a_run_that_is_not_reduced(workspace):
 
 
 def test_another_format_of_the_tables_trains_nothing(workspace, own_package):
-    edit(own_package / "plan.py", "FORMAT = 1", "FORMAT = 999")
+    edit(own_package / "specs.py", "FORMAT = 1", "FORMAT = 999")
     jobs, trained = workspace.run()
     assert jobs == Counter(search=8, select=8, iid=8, sequential=8, table=6)
     assert trained == 0

@@ -63,10 +63,11 @@ class Result:
     epochs_per_task: list[int] | None = None
     reached: list[bool] | None = None  # whether a task ended by its accuracy
     metrics: dict[str, float] | None = None
+    weights: Weights | None = None  # at the end, if the weights are recorded
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: what is not part of this experiment is left out."""
-        values = {**vars(self), "trial": self.trial.text}
+        """For JSON: what is not part of this experiment is left out, and the weights always."""
+        values = {**vars(self), "trial": self.trial.text, "weights": None}
         always = ("accuracy", "diverged")
         return {name: v for name, v in values.items() if v is not None or name in always}
 
@@ -144,8 +145,10 @@ def sequential(trial: Trial, network: Network, view: View, result: Result) -> St
         for epoch in range(1, plan.max_epochs + 1):
             shuffled = random_stream(trial.seed, SHUFFLE, task, epoch).permutation(samples)
             rest = later + (plan.max_epochs - epoch) * len(samples)
-            for start in range(0, len(shuffled), plan.curve_every):
-                stop = min(start + plan.curve_every, len(shuffled))
+            # A task's first epoch is looked at closely: most tasks are learned in it.
+            every = plan.curve_every if epoch == 1 else len(shuffled)
+            for start in range(0, len(shuffled), every):
+                stop = min(start + every, len(shuffled))
                 yield shuffled[start:stop], rest + len(shuffled) - stop
                 if network.diverged:
                     return
@@ -243,6 +246,7 @@ def _drive(
     for g, result in enumerate(results):
         result.diverged, result.samples = population.diverged[g], population.seen[g]
         result.seconds = share
+        result.weights = population.weights(g) if record else None
         if result.diverged is not None:
             result.accuracy = None
     return results

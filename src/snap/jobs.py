@@ -42,6 +42,24 @@ MATRIX = (
 CURVE = (
     "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,accuracy"
 ).split(",")
+LADDER = (
+    "dataset,configuration,step,switch,protocol,lambda,eta,alpha,seed,iid_accuracy,iid_diverged,"
+    "sequential_accuracy,forgetting,sequential_diverged"
+).split(",")
+CONSOLIDATION = (
+    "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,own_accuracy,layer,"
+    "quantity,p0,p5,p25,p50,p75,p95,p100"
+).split(",")
+COLUMNS = {
+    "search": SEARCH,
+    "selected": SELECTED,
+    "iid": IID,
+    "sequential": SEQUENTIAL,
+    "matrix": MATRIX,
+    "curve": CURVE,
+    "ladder": LADDER,
+    "consolidation": CONSOLIDATION,
+}
 
 
 # Files
@@ -96,7 +114,7 @@ def train(
         kept = Trials(store, checksum(trials[0].dataset), name)
         known = {trial: found for trial in set(trials) if (found := kept.get(trial)) is not None}
         missing = list(dict.fromkeys(trial for trial in trials if trial not in known))
-    _log(f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train")
+    log(f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train")
     if missing:
         from snap.data.store import load
         from snap.experiments import Result, run
@@ -111,7 +129,7 @@ def train(
                     if result.diverged is not None
                     else f"accuracy {result.accuracy:.4f}"
                 )
-                _log(f"{result.trial.text}: {ended}, {result.seconds:.1f} s")
+                log(f"{result.trial.text}: {ended}, {result.seconds:.1f} s")
                 beat.trial_done()
 
             run(
@@ -144,15 +162,15 @@ def _earlier(ledger: Path) -> float:
         return 0.0
 
 
-def _log(line: str) -> None:
+def log(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
-def _with_pair(text: str, eta: float | None, alpha: float) -> Trial:
+def with_pair(text: str, eta: float | None, alpha: float) -> Trial:
     return dataclasses.replace(Trial.parse(text), eta=eta, alpha=alpha)
 
 
-def _identity(trial: Trial, result: Row) -> Row:
+def identity(trial: Trial, result: Row) -> Row:
     """Who a row is about; `trial` is the name of its file in the store."""
     return {
         "trial": trial.fingerprint(checksum(trial.dataset), result["engine"]),
@@ -173,14 +191,14 @@ def _identity(trial: Trial, result: Row) -> Row:
 def search(spec: Row, output: Path, **running: Any) -> None:
     """Accuracy of every pair after the last epoch."""
     trials = [
-        _with_pair(text, eta, alpha)
+        with_pair(text, eta, alpha)
         for cell in spec["cells"]
         for text in cell["trials"]
         for eta, alpha in cell["pairs"]
     ]
     rows = []
     for trial, result in zip(trials, train(trials, spec["engine"], **running), strict=True):
-        row = _identity(trial, result)
+        row = identity(trial, result)
         row |= {"split": trial.split, "epochs": trial.experiment.items()["epochs"]}
         row |= {"accuracy": result["accuracy"], "diverged": result["diverged"]}
         rows.append(row)
@@ -231,7 +249,7 @@ def _final_trials(spec: Row, selected: Sequence[Path]) -> list[Trial]:
         (row,) = read_rows(path)
         if row["alpha"]:
             eta = float(row["eta"]) if row["eta"] else None
-            trials += [_with_pair(text, eta, float(row["alpha"])) for text in cell["trials"]]
+            trials += [with_pair(text, eta, float(row["alpha"])) for text in cell["trials"]]
     return trials
 
 
@@ -241,9 +259,9 @@ def iid(spec: Row, selected: Sequence[Path], output: Path, **running: Any) -> No
     rows = []
     for trial, result in zip(trials, train(trials, spec["engine"], **running), strict=True):
         if result["diverged"] is not None:
-            rows.append(_identity(trial, result) | {"diverged": result["diverged"]})
+            rows.append(identity(trial, result) | {"diverged": result["diverged"]})
         for point in result["history"] if result["diverged"] is None else ():
-            rows.append(_identity(trial, result) | point)
+            rows.append(identity(trial, result) | point)
     write_rows(output, IID, rows)
 
 
@@ -255,7 +273,7 @@ def sequential(
     outcomes, cells, points = [], [], []
     tasks = max((len(_tasks(Trial.parse(c["trials"][0]))) for c in spec["cells"]), default=0)
     for trial, result in zip(trials, train(trials, spec["engine"], **running), strict=True):
-        who = _identity(trial, result)
+        who = identity(trial, result)
         outcome = who | {key: result[key] for key in ("accuracy", "samples", "diverged")}
         outcomes.append(outcome | (result.get("metrics") or {}))
         epochs, reached = result["epochs_per_task"], result["reached"]
@@ -280,8 +298,11 @@ def _tasks(trial: Trial) -> tuple[tuple[int, ...], ...]:
 
 
 def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
-    """One tidy table from the files of many jobs; it says which run it is from."""
-    columns: list[str] = ["run"]
+    """One tidy table from the files of many jobs; it says which run it is from.
+
+    It has the columns of its kind, which its name says, even where there is nothing to put in.
+    """
+    columns: list[str] = ["run", *COLUMNS[output.stem]]
     rows: list[Row] = []
     named = f"{run} (reduced: {reduced})" if reduced else run
     for path in inputs:

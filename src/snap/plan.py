@@ -1,13 +1,11 @@
-"""A configuration as typed data, and the trials that follow from it.
+"""A configuration as typed data, and the jobs and trials that follow from it.
 
-Nothing here is heavy to import or knows who runs the trials: the workflow asks for the jobs of each
-stage, and hands every job its specification as JSON, which is all that the job's result depends on.
+Nothing here is heavy to import or knows who runs the trials. What a job is told is in snap.specs.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,17 +15,12 @@ from typing import Any
 import yaml
 
 from snap.canonical import number_text
-from snap.data.checksums import checksum
 from snap.errors import SnapError
-from snap.protocol import Protocol
-from snap.trial import SEMANTICS, Configuration, Iid, Sequential, Trial
-
-# The version of what the steps after training write. Raise it when a selection rule or a column
-# changes: the steps are then done again, and nothing is trained for it.
-FORMAT = 1
+from snap.protocol import LADDER, Protocol
+from snap.trial import Configuration, Iid, Sequential, Trial
 
 NO_LAMBDA = "none"  # how a path spells the λ that SGD does not have
-STAGES = ("search", "iid", "sequential")
+STAGES = ("search", "iid", "sequential", "ladder", "portrait")
 
 # For estimates before anything has been measured.
 SECONDS_PER_WEIGHT_ROW = 0.15e-6  # per sample and hidden neuron, on one core
@@ -183,6 +176,28 @@ class Plan:
     def seeds(self, stage: str) -> list[int]:
         return [int(seed) for seed in self.config[stage]["seeds"]]
 
+    @property
+    def ladder_cells(self) -> list[Cell]:
+        """The cells in which one protocol switch after the other is turned."""
+        wanted = self.config["ladder"]
+        names = [Configuration.parse(name).name for name in wanted["configurations"]]
+        return [
+            cell
+            for cell in self.all_cells
+            if cell.learner == "hebbian"
+            and cell.configuration in names
+            and cell.lateral_inhibition == wanted["lambda"]
+        ]
+
+    def portrait_families(self, dataset: str) -> list[tuple[str, str, str]]:
+        """The families of a dataset whose weights are looked at."""
+        names = [Configuration.parse(name).name for name in self.config["portraits"]]
+        return [f for f in self.families if f[1] == dataset and f[2] in names]
+
+    def open_trial(self, stage: str, cell: Cell, seed: int) -> Trial:
+        """A trial whose pair is still open: η = 0 and α = 1 hold the places."""
+        return self.trial(stage, cell, None if cell.learner == "sgd" else 0.0, 1.0, seed)
+
     def trial(self, stage: str, cell: Cell, eta: float | None, alpha: float, seed: int) -> Trial:
         config = self.config
         experiment: Iid | Sequential
@@ -216,6 +231,10 @@ class Plan:
 
     def work(self, stage: str) -> list[dict[str, Any]]:
         """Every training job of a stage: the pieces of its paths, its trials, a rough cost."""
+        if stage == "ladder":
+            return [self._ladder_work(cell) for cell in self.ladder_cells]
+        if stage == "portrait":
+            return [self._portrait_work(dataset) for dataset in self.datasets]
         found = []
         for learner, dataset, configuration in self.families:
             searching = self.searches or learner == "sgd"
@@ -237,39 +256,25 @@ class Plan:
                 found += [p | {"trials": n, "cost": n * cost} for p, n in work]
         return found
 
+    def _ladder_work(self, cell: Cell) -> dict[str, Any]:
+        trials = 2 * (len(LADDER) - 1) * len(self.seeds("ladder"))  # the last rung is there already
+        samples = sum(self._samples(stage, cell.dataset) for stage in ("iid", "sequential")) / 2
+        cost = trials * samples * cell.hidden * SECONDS_PER_WEIGHT_ROW
+        where = {"dataset": cell.dataset, "configuration": cell.configuration}
+        return where | {"trials": trials, "cost": cost}
+
+    def _portrait_work(self, dataset: str) -> dict[str, Any]:
+        families = self.portrait_families(dataset)
+        width = max(d["hidden"] for d in self.config["datasets"] if d["name"] == dataset)
+        cost = self._samples("sequential", dataset) * width * SECONDS_PER_WEIGHT_ROW
+        return {"dataset": dataset, "trials": len(families), "cost": len(families) * cost}
+
     def _samples(self, stage: str, dataset: str) -> float:
         """Samples of a trial, roughly: a task in sequence takes a quarter of its epochs."""
         samples = self.config["limits"]["train"] or TRAINING_SAMPLES[dataset]
         if stage == "sequential":
             return float(samples * (1 + self.config["sequential"]["max_epochs"] / 4))
         return float(samples * self.config[stage]["epochs"])
-
-    # Specifications: JSON that holds all that a job's result depends on
-
-    def search_spec(self, job: Job, seed: int) -> str:
-        cells = [
-            {"trials": [self._open("search", cell, seed)], "pairs": self.points(job, cell)}
-            for cell in job.cells
-        ]
-        return self._spec(job, cells=cells)
-
-    def select_spec(self, cell: Cell) -> str:
-        return _json(**_cell(cell), given=self.given_pair(cell))
-
-    def final_spec(self, stage: str, job: Job) -> str:
-        cells = [
-            {"trials": [self._open(stage, cell, seed) for seed in self.seeds(stage)]}
-            for cell in job.cells
-        ]
-        return self._spec(job, cells=cells)
-
-    def _open(self, stage: str, cell: Cell, seed: int) -> str:
-        """A trial whose pair is still open: η = 0 and α = 1 hold the places."""
-        return self.trial(stage, cell, None if cell.learner == "sgd" else 0.0, 1.0, seed).text
-
-    def _spec(self, job: Job, **values: Any) -> str:
-        data = checksum(job.cells[0].dataset)
-        return _json(semantics=SEMANTICS, data=data, engine=self.config["engine"], **values)
 
     def _check(self) -> None:
         """What a schema cannot say."""
@@ -298,7 +303,12 @@ class Plan:
                     f"config key search.pairs: the paper's table has no pair for {cell.dataset},"
                     f" {cell.configuration}, λ = {cell.lambda_text}"
                 )
-        _named("sequential", lambda: self._open("sequential", self.all_cells[0], 0))
+        _named("sequential", lambda: self.open_trial("sequential", self.all_cells[0], 0))
+        for key, given in (
+            ("ladder.configurations", config["ladder"]["configurations"]),
+            ("portraits", config["portraits"]),
+        ):
+            _named(key, lambda at=given: [Configuration.parse(name) for name in at])
 
 
 def _named(key: str, make: Any) -> Any:
@@ -306,16 +316,3 @@ def _named(key: str, make: Any) -> Any:
         return make()
     except SnapError as error:
         raise SnapError(f"config key {key}: {error}") from None
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    return {
-        "learner": cell.learner,
-        "dataset": cell.dataset,
-        "configuration": cell.configuration,
-        "lambda": cell.lambda_text,
-    }
-
-
-def _json(**values: Any) -> str:
-    return json.dumps(values | {"format": FORMAT}, sort_keys=True, separators=(",", ":"))

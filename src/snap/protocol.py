@@ -139,3 +139,14 @@ class Protocol:
 REFERENCE = Protocol()
 TEXT = Protocol(**{name: switch.values[0] for name, switch in SWITCHES.items()})
 NAMED = {"text": TEXT, "reference": REFERENCE}
+
+def _ladder() -> list[tuple[str, Protocol]]:
+    rungs = [("", TEXT)]
+    for name in SWITCHES:
+        value = {name: getattr(REFERENCE, name)}
+        rungs.append((name, dataclasses.replace(rungs[-1][1], **value)))
+    return rungs
+
+
+# From `text` to `reference`: each switch in turn, with the protocol that it leads to.
+LADDER = _ladder()

@@ -30,7 +30,7 @@ def _add_jobs(commands: Any, add_folder: AddFolder) -> None:
         " files of the steps before it, and writes CSV.",
     )
     steps = job.add_subparsers(title="steps", metavar="STEP", required=True)
-    for name in ("search", "select", "iid", "sequential", "table"):
+    for name in ("search", "select", "iid", "sequential", "ladder", "portrait", "table"):
         step = steps.add_parser(name)
         step.set_defaults(command=_job, step=name)
         step.add_argument("inputs", nargs="*", type=Path, help="files of the steps before")
@@ -43,7 +43,10 @@ def _add_jobs(commands: Any, add_folder: AddFolder) -> None:
         step.add_argument("--spec", required=True, help="the specification, as JSON")
         if name == "select":
             continue
-        step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
+        if name == "portrait":
+            step.add_argument("--weights", type=Path, required=True, help="hidden weights (npz)")
+        else:
+            step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
         step.add_argument("--running", type=Path, help="folder of heartbeats")
         step.add_argument("--ledger", type=Path, help="where to note what was trained")
         step.add_argument("--threads", type=int, default=1, help="trials trained at once")
@@ -65,13 +68,22 @@ def _job(options: argparse.Namespace) -> None:
         return
     running = {
         "threads": options.threads,
-        "store": options.store,
         "data": options.dir,
         "heartbeat": options.running,
         "ledger": options.ledger,
         "label": str(options.output),
     }
-    if options.step == "search":
+    if options.step == "portrait":
+        from snap import beyond
+
+        beyond.portrait(spec, options.inputs, options.output, options.weights, **running)
+        return
+    running["store"] = options.store
+    if options.step == "ladder":
+        from snap import beyond
+
+        beyond.ladder(spec, options.inputs[0], options.output, **running)
+    elif options.step == "search":
         jobs.search(spec, options.output, **running)
     elif options.step == "iid":
         jobs.iid(spec, options.inputs, options.output, **running)

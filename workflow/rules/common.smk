@@ -6,8 +6,9 @@ from pathlib import Path
 
 from snakemake_interface_executor_plugins.settings import DeploymentMethod
 
+from snap import specs
 from snap.errors import SnapError
-from snap.plan import FORMAT, Plan
+from snap.plan import Plan
 
 HERE = Path(workflow.basedir)
 
@@ -32,6 +33,9 @@ IID = f"{RUN}/iid/{FAMILY}/{{job}}.csv"
 SEQUENTIAL = f"{RUN}/sequential/{FAMILY}/{{job}}.csv"
 MATRIX = f"{RUN}/sequential/{FAMILY}/{{job}}.matrix.csv"
 CURVE = f"{RUN}/sequential/{FAMILY}/{{job}}.curve.csv"
+LADDER = f"{RUN}/ladder/{{dataset}}/{{configuration}}.csv"
+PORTRAIT = f"{RUN}/portrait/{{dataset}}.csv"
+WEIGHTS = f"{RUN}/portrait/{{dataset}}.npz"
 TABLE = f"{RUN}/tables/{{table}}.csv"
 
 # What `snap` means in a shell command. In a conda environment the package is taken from here;
@@ -85,7 +89,7 @@ def paths(pattern, stage):
 
 def search_spec(wildcards):
     job = PLAN.job("search", *family(wildcards), wildcards.job)
-    return PLAN.search_spec(job, int(wildcards.seed))
+    return specs.search(PLAN, job, int(wildcards.seed))
 
 
 def search_results(wildcards):
@@ -102,7 +106,7 @@ def search_results(wildcards):
 
 
 def select_spec(wildcards):
-    return PLAN.select_spec(cell_of(wildcards))
+    return specs.select(PLAN, cell_of(wildcards))
 
 
 def selections(stage):
@@ -120,11 +124,43 @@ def selections(stage):
 
 def final_spec(stage):
     def found(wildcards):
-        return PLAN.final_spec(
-            stage, PLAN.job(stage, *family(wildcards), wildcards.job)
-        )
+        job = PLAN.job(stage, *family(wildcards), wildcards.job)
+        return specs.final(PLAN, stage, job)
 
     return found
+
+
+def ladder_cell(wildcards):
+    return next(
+        cell
+        for cell in PLAN.ladder_cells
+        if (cell.dataset, cell.configuration)
+        == (wildcards.dataset, wildcards.configuration)
+    )
+
+
+def ladder_selection(wildcards):
+    """The pair that every rung of a ladder is trained with."""
+    cell = ladder_cell(wildcards)
+    return SELECT.format(**vars(cell), power=cell.lambda_text)
+
+
+def ladder_spec(wildcards):
+    return specs.ladder(PLAN, ladder_cell(wildcards))
+
+
+def portrait_outcomes(wildcards):
+    """The sequential results among which a dataset's portraits find their λ."""
+    families = PLAN.portrait_families(wildcards.dataset)
+    return [
+        SEQUENTIAL.format(**work)
+        for work in PLAN.work("sequential")
+        if (work["learner"], work["dataset"], work["configuration"]) in families
+    ]
+
+
+def portrait_spec(wildcards):
+    return specs.portrait(PLAN, wildcards.dataset)
 
 
 def table_parts(wildcards):
@@ -141,4 +177,6 @@ TABLES = {
     "sequential": paths(SEQUENTIAL, "sequential"),
     "matrix": paths(MATRIX, "sequential"),
     "curve": paths(CURVE, "sequential"),
+    "ladder": paths(LADDER, "ladder"),
+    "consolidation": paths(PORTRAIT, "portrait"),
 }

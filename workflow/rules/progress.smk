@@ -8,7 +8,13 @@ from snap import status
 def training_jobs():
     """Every job that trains, for the progress report."""
     due = {file for job in workflow.dag.needrun_jobs() for file in job.output}
-    patterns = {"search": SEARCH, "iid": IID, "sequential": SEQUENTIAL}
+    patterns = {
+        "search": SEARCH,
+        "iid": IID,
+        "sequential": SEQUENTIAL,
+        "ladder": LADDER,
+        "portrait": PORTRAIT,
+    }
     for stage, pattern in patterns.items():
         for work in PLAN.work(stage):
             output = pattern.format(**work)

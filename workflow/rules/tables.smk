@@ -19,7 +19,7 @@ rule table:
     params:
         run=PLAN.run,
         reduced=PLAN.reduced,
-        format=FORMAT,
+        format=specs.FORMAT,
     shell:
         "snap job table {input:q} --output {output:q} --run {params.run:q}"
         " --reduced={params.reduced:q} --format {params.format} 2> {log:q}"

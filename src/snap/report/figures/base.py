@@ -1,0 +1,188 @@
+"""What figures share: their inputs, their looks, and how they are saved."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import yaml
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from snap.canonical import number_text
+from snap.errors import SnapError
+from snap.files import write_atomically
+from snap.report.catalog import Kind
+from snap.report.frames import Frame, Tables
+
+WIDTH = 10.0  # inches; at the page's width, type is then about as large as the text
+
+
+@dataclass
+class Drawn:
+    """A figure, the data in it, what it shows in a sentence, and what is missing from it."""
+
+    figure: Figure
+    data: Frame
+    finding: str
+    gaps: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a figure is drawn from."""
+
+    tables: Tables
+    style: Mapping[str, Any]
+    paper: Mapping[str, Any]
+    dataset: str | None = None
+    weights: Mapping[str, Path] = field(default_factory=dict)  # hidden weights, by dataset
+
+    @property
+    def one(self) -> str:
+        """The dataset of a figure that has one."""
+        if self.dataset is None:
+            raise SnapError("this figure is of one dataset: name it, as in curves-MNIST")
+        return self.dataset
+
+    def look(self, configuration: str, learner: str = "hebbian") -> dict[str, Any]:
+        """Colour, marker and line of a configuration: growth by colour, focus by line."""
+        growth, focus = split_focus(configuration)
+        chosen = self.style["growths"].get(growth, self.style["other"])
+        line = self.style["sgd"] if learner == "sgd" else self.style["focus"][focus]
+        return {"color": chosen["color"], "marker": chosen["marker"], "linestyle": line}
+
+    def task_colors(self, count: int) -> list[Any]:
+        """A colour per task; the light end of the map is left out, as it vanishes on white."""
+        return list(plt.get_cmap(self.style["tasks"])(np.linspace(0, 0.85, count)))
+
+
+def read_style(path: Path) -> Mapping[str, Any]:
+    """The looks of figures; an error names what is wrong with the file."""
+    try:
+        style: Mapping[str, Any] = yaml.safe_load(path.read_text())
+        with plt.rc_context(style["rc"]):
+            for name in ("tasks", "heat"):
+                plt.get_cmap(style[name])
+    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise SnapError(f"{path} cannot be used as a style: {error}") from None
+    return style
+
+
+@contextmanager
+def looks(style: Mapping[str, Any]) -> Iterator[None]:
+    with plt.rc_context(dict(style["rc"])):
+        yield
+
+
+def split_focus(configuration: str) -> tuple[str, str]:
+    """sigmoid-linear-synapse is sigmoid-linear, per synapse."""
+    growth, _, focus = configuration.rpartition("-")
+    return (growth, focus) if focus in ("neuron", "synapse") else (configuration, "neuron")
+
+
+def named(configuration: str) -> str:
+    """A configuration in words."""
+    growth, focus = split_focus(configuration)
+    return growth if growth == "linear-linear" else f"{growth}, {focus}"
+
+
+def panels(rows: int, columns: int, height: float, **options: Any) -> tuple[Figure, Any]:
+    """A figure with a grid of axes; `height` inches per row."""
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(options.pop("width", WIDTH), height * rows),
+        squeeze=False,
+        layout="constrained",
+        **options,
+    )
+    return figure, axes
+
+
+def accuracy_axis(axis: Axes, label: str = "test accuracy") -> None:
+    axis.set_ylim(0, 1)
+    axis.set_yticks(np.arange(0, 1.01, 0.2))
+    axis.set_ylabel(label)
+
+
+def gap(axis: Axes, style: Mapping[str, Any], text: str) -> None:
+    """Say in an empty panel why it is empty."""
+    axis.text(
+        0.5,
+        0.5,
+        text,
+        transform=axis.transAxes,
+        ha="center",
+        va="center",
+        color=style["gap"],
+        wrap=True,
+    )
+
+
+def legend_handles(drawing: Drawing, configurations: Sequence[str]) -> list[Line2D]:
+    return [
+        Line2D([], [], label=named(name), **drawing.look(name))  # type: ignore[arg-type]
+        for name in configurations
+    ]
+
+
+def lambda_text(value: float | None) -> str:
+    return "" if value is None or pd.isna(value) else f"λ = {number_text(float(value))}"
+
+
+def percent(value: float) -> str:
+    return f"{value:.0%}"
+
+
+def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, stem: Path) -> None:
+    """Write PNG, PDF, the data as CSV, and what a page needs to know as JSON."""
+    run = drawing.tables.run
+    if "(reduced:" in run:
+        drawn.figure.text(0.005, -0.02, run, fontsize=7.5, color="#666666", ha="left", va="top")
+    about = {
+        "name": name,
+        "kind": kind.name,
+        "title": kind.title.format(dataset=drawing.dataset),
+        "section": kind.section,
+        "dataset": drawing.dataset,
+        "caption": caption,
+        "alt": drawn.finding,
+        "paper": kind.paper,
+        "sources": list(kind.tables),
+        "gaps": drawn.gaps,
+    }
+    for suffix in ("pdf", "png"):
+        buffer = io.BytesIO()
+        # No dates: the same results give the same files.
+        metadata = {"pdf": {"CreationDate": None}, "png": {"Software": None}}[suffix]
+        drawn.figure.savefig(buffer, format=suffix, metadata=metadata, bbox_inches="tight")
+        content = smaller(buffer.getvalue()) if suffix == "png" else buffer.getvalue()
+        write_atomically(stem.with_name(f"{name}.{suffix}"), content)
+    plt.close(drawn.figure)
+    table = drawn.data.to_csv(index=False, lineterminator="\n", float_format="%.6g")
+    write_atomically(stem.with_name(f"{name}.csv"), table.encode())
+    write_atomically(stem.with_name(f"{name}.json"), json.dumps(about, indent=1).encode())
+
+
+def smaller(png: bytes) -> bytes:
+    """The picture with at most 256 colours, which halves a page and is not seen in a chart."""
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    buffer = io.BytesIO()
+    image.quantize(256, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()

@@ -1,0 +1,228 @@
+"""The report: one HTML page that holds everything it shows and asks nothing of the network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+from docutils import nodes
+from docutils.core import publish_doctree, publish_from_doctree
+from docutils.writers import html5_polyglot
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from snap.errors import SnapError
+from snap.files import write_atomically
+from snap.protocol import AGREED, SWITCHES
+
+VERDICTS = {  # as claims.json has them, and for people
+    "reproduced": "Reproduced",
+    "partly": "Partly",
+    "not": "Not reproduced",
+    "not testable": "Not testable",
+}
+FIGURE = "name title section kind dataset caption alt paper sources gaps".split()
+TABLE = "name title caption columns rows numeric".split()
+CLAIM = "id claim where figure dataset verdict reason numbers seeds tests".split()
+PROVENANCE = "run reduced date semantics git versions platform hardware costs config".split()
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def write(folder: Path, output: Path, figures: Sequence[str], paper_tables: Sequence[str]) -> None:
+    """Write the report of the run in `folder`; figures and tables stand in the order given."""
+    drawn = [_figure(folder, name) for name in figures]
+    tables = [_table(folder, name) for name in paper_tables]
+    claims = _claims(folder / "claims.json", drawn)
+    provenance = _read(folder / "provenance.json", PROVENANCE)
+    templates = PackageLoader("snap.report", "template")
+    environment = Environment(
+        loader=templates,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"show": show, "duration": duration, "slug": slug, "memory": memory}
+    script = templates.get_source(environment, "page.js")[0]
+    page = environment.get_template("page.html").render(
+        figures=drawn,
+        sections=_sections(drawn[1:]),
+        tables=tables,
+        claims=claims,
+        datasets=_datasets(claims),
+        summaries=_summaries(claims),
+        verdicts=VERDICTS,
+        switches=SWITCHES,
+        agreed=AGREED,
+        provenance=provenance,
+        config=yaml.safe_dump(provenance["config"], sort_keys=False, allow_unicode=True),
+        here=quote(os.path.relpath(folder, output.parent)),
+        style=Markup(templates.get_source(environment, "page.css")[0]),
+        script=Markup(script),
+        # With the script's hash in the policy, no script runs but this one, wherever it came from.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+    write_atomically(output, page.encode())
+
+
+# What is on the page
+
+
+def _figure(folder: Path, name: str) -> dict[str, Any]:
+    """A figure's description with its image and rendered caption."""
+    figure: dict[str, Any] = _read(folder / "figures" / f"{name}.json", FIGURE)
+    path = folder / "figures" / f"{name}.png"
+    image = _bytes(path)
+    if not image.startswith(PNG) or len(image) < 24:
+        raise SnapError(f"{path} is not a PNG image")
+    width, height = struct.unpack(">II", image[16:24])
+    figure |= {"anchor": f"figure-{slug(name)}", "file": quote(name)}
+    figure |= {"width": width, "height": height}
+    figure["image"] = f"data:image/png;base64,{base64.b64encode(image).decode()}"
+    figure["caption"] = rendered(figure["caption"], f"{figure['anchor']}-")
+    figure["claims"] = []
+    return figure
+
+
+def _table(folder: Path, name: str) -> dict[str, Any]:
+    """One of the paper's tables with its rendered caption; `numeric` says so for every column."""
+    table: dict[str, Any] = _read(folder / "paper" / f"{name}.json", TABLE)
+    table |= {"anchor": f"table-{slug(name)}", "file": quote(name)}
+    table["caption"] = rendered(table["caption"], f"{table['anchor']}-")
+    table["numeric"] = [column in table["numeric"] for column in table["columns"]]
+    return table
+
+
+def _claims(path: Path, figures: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The claims in order, each with its verdict per dataset; figures learn what they show."""
+    claims: dict[str, dict[str, Any]] = {}
+    for entry in _parsed(path):
+        _demand(path, entry, CLAIM)
+        if entry["verdict"] not in VERDICTS:
+            known = ", ".join(VERDICTS)
+            raise SnapError(f"{path}: a verdict is one of {known}, got {entry['verdict']!r}")
+        name = str(entry["id"])
+        claim = claims.setdefault(name, {**entry, "anchor": f"claim-{slug(name)}", "verdicts": {}})
+        claim["verdicts"][entry["dataset"]] = entry
+        wanted = (entry["figure"], f"{entry['figure']}-{entry['dataset']}")
+        entry["shown"] = next((f for f in figures if f["name"] in wanted), None)
+        if entry["shown"] is not None and claim not in entry["shown"]["claims"]:
+            entry["shown"]["claims"].append(claim)
+    return list(claims.values())
+
+
+def _datasets(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(dataset for claim in claims for dataset in claim["verdicts"]))
+
+
+def _summaries(claims: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """How many claims have each verdict, by dataset."""
+    counts = {dataset: dict.fromkeys(VERDICTS, 0) for dataset in _datasets(claims)}
+    for claim in claims:
+        for dataset, entry in claim["verdicts"].items():
+            counts[dataset][entry["verdict"]] += 1
+    return counts
+
+
+def _sections(figures: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Figures by section, in the order in which they first appear."""
+    sections: dict[str, list[Mapping[str, Any]]] = {}
+    for figure in figures:
+        sections.setdefault(figure["section"], []).append(figure)
+    return sections
+
+
+def rendered(text: str, prefix: str) -> Markup:
+    """A caption in reStructuredText as HTML: no raw markup, no files, no links out, no images."""
+    settings = {
+        "raw_enabled": False,
+        "file_insertion_enabled": False,
+        "_disable_config": True,
+        "report_level": 5,
+        "halt_level": 5,
+        "doctitle_xform": False,
+        "math_output": "MathML",
+        "id_prefix": prefix,
+        "initial_header_level": 4,
+    }
+    document = publish_doctree(text, settings_overrides=settings)
+    for image in list(document.findall(nodes.image)):
+        image.replace_self(nodes.inline("", image.get("alt", image["uri"])))
+    for link in [link for link in document.findall(nodes.reference) if "refuri" in link]:
+        link.replace_self(nodes.inline("", link.astext()))
+    writer = html5_polyglot.Writer()
+    publish_from_doctree(document, writer=writer, settings_overrides=settings)
+    return Markup(writer.parts["fragment"])
+
+
+# Values for people
+
+
+def show(value: Any) -> str:
+    """A value from JSON as text; a dash for what is missing."""
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}".replace("-", "−")
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {show(item)}" for key, item in value.items()) or "–"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(show(item) for item in value) or "–"
+    return str(value)
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def memory(size: int | None) -> str:
+    return show(None) if size is None else f"{size / 2**30:.1f} GiB"
+
+
+def slug(text: str) -> str:
+    """Text as part of an id on the page."""
+    return re.sub(r"[^\w-]+", "-", str(text)).strip("-").lower()
+
+
+# Files
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise SnapError(f"the report needs {path}, which is missing") from None
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        return json.loads(_bytes(path))
+    except ValueError:
+        raise SnapError(f"{path} is not JSON") from None
+
+
+def _read(path: Path, keys: Sequence[str]) -> dict[str, Any]:
+    content: dict[str, Any] = _parsed(path)
+    _demand(path, content, keys)
+    return content
+
+
+def _demand(path: Path, content: Any, keys: Sequence[str]) -> None:
+    missing = [key for key in keys if not isinstance(content, dict) or key not in content]
+    if missing:
+        raise SnapError(f"{path} lacks {', '.join(missing)}")

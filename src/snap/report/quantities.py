@@ -1,0 +1,208 @@
+"""The numbers that claims and tables are made of, each of one learner, dataset and configuration.
+
+To add a quantity, write a function from a Source, a learner and a configuration to a Reading, and
+give it a name and its words in QUANTITIES; claims.yaml can then ask for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from snap.canonical import number_text
+from snap.report.frames import Frame, Tables, best_cell, only
+from snap.trial import Configuration
+
+GROUP_OF_FAMILY = ("learner", "dataset", "configuration")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where numbers are read from: a run's tables for one dataset, and what the paper prints."""
+
+    tables: Tables
+    paper: Mapping[str, Any]
+    dataset: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A number, whose it is, and over how many seeds; the paper's own have none."""
+
+    name: str
+    value: float
+    rank: float  # by which the best of several configurations is known
+    power: float | None = None  # the λ it was read at
+    seeds: int = 0
+    half_range: float = 0.0
+    lost: int = 0  # seeds that diverged
+
+    @property
+    def text(self) -> str:
+        """S.S. neuron (λ = 16) 0.821 ± 0.004"""
+        at = "" if self.power is None else f" (λ = {number_text(self.power)})"
+        spread = f" ± {self.half_range:.3f}" if self.seeds > 1 else ""
+        lost = f" ({self.lost} of {self.lost + self.seeds} seeds diverged)" if self.lost else ""
+        return f"{self.name}{at} {self.value:.3f}{spread}{lost}"
+
+
+class Gap(Exception):
+    """A number that is not there, because its runs diverged or for want of runs."""
+
+    def __init__(self, sentence: str, diverged: bool = False) -> None:
+        super().__init__(sentence)
+        self.diverged = diverged
+
+    @property
+    def word(self) -> str:
+        return "diverged" if self.diverged else "missing"
+
+
+def short(configuration: str, learner: str = "hebbian") -> str:
+    """The paper's abbreviation: S.L. neuron for sigmoid-linear-neuron; SGD is said."""
+    growth = Configuration.parse(configuration)
+    letters = f"{growth.hidden[0]}.{growth.output[0]}.".upper()
+    linear = growth.hidden == growth.output == "linear"
+    name = letters if linear else f"{letters} {growth.focus}"
+    return f"SGD {name}" if learner == "sgd" else name
+
+
+# Reading the tables
+
+
+def table(tables: Tables, name: str) -> Frame:
+    """A tidy table; a Gap where the run has none of that name."""
+    if not (tables.folder / f"{name}.csv").is_file():
+        raise Gap(f"the run has no table {name}")
+    frame: Frame = getattr(tables, name)
+    return frame
+
+
+def family(source: Source, name: str, learner: str, configuration: str) -> Frame:
+    """The rows of a table that are about a learner and configuration; a Gap where none is."""
+    wanted = (learner, source.dataset, configuration)
+    rows = only(table(source.tables, name), **dict(zip(GROUP_OF_FAMILY, wanted, strict=True)))
+    if not len(rows):
+        chosen = only(source.tables.selected, **dict(zip(GROUP_OF_FAMILY, wanted, strict=True)))
+        if len(chosen) and (chosen["status"] == "all diverged").all():
+            raise Gap(f"{short(configuration, learner)} diverged with every pair", diverged=True)
+        raise Gap(f"{short(configuration, learner)} is missing from the table {name}")
+    return rows
+
+
+def best(rows: Frame, learner: str, configuration: str) -> Frame:
+    """Of the rows of a family, those at the λ with the highest mean accuracy."""
+    found = best_cell(rows, "accuracy", [configuration])
+    if found is None:
+        diverged = bool(rows["diverged"].notna().any())
+        why = "diverged in every run" if diverged else "has no accuracy"
+        raise Gap(f"{short(configuration, learner)} {why}", diverged)
+    power = found["lambda"]
+    return only(rows, lambda_=None if math.isnan(power) else power)
+
+
+def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Reading:
+    """A reading of a value per seed, at the λ of `rows`."""
+    name, power = short(configuration, learner), float(rows["lambda"].iloc[0])
+    numbers = [float(value) for value in values if math.isfinite(value)]
+    if not numbers:
+        raise Gap(f"{name} has no number where one is needed")
+    ranked = float(rows["accuracy"].mean()) if "accuracy" in rows else numbers[0]
+    return Reading(
+        name=name,
+        value=sum(numbers) / len(numbers),
+        rank=ranked,
+        power=None if math.isnan(power) else power,
+        seeds=len(numbers),
+        half_range=(max(numbers) - min(numbers)) / 2,
+        lost=int(rows["diverged"].notna().sum()) if "diverged" in rows else 0,
+    )
+
+
+# The quantities
+
+
+def _iid_accuracy(source: Source, learner: str, configuration: str) -> Reading:
+    rows = best(family(source, "iid", learner, configuration), learner, configuration)
+    return _reading(rows, rows["accuracy"], learner, configuration)
+
+
+def _in_sequence(column: str) -> Callable[[Source, str, str], Reading]:
+    """A column of the table `sequential`, at the λ with the highest accuracy in sequence."""
+
+    def read(source: Source, learner: str, configuration: str) -> Reading:
+        rows = best(family(source, "sequential", learner, configuration), learner, configuration)
+        return _reading(rows, rows[column], learner, configuration)
+
+    return read
+
+
+def _retention(source: Source, learner: str, configuration: str) -> Reading:
+    """Mean of R[i, j] over the tasks j and the later tasks i > j: how much stays, and how long."""
+    rows = best(family(source, "sequential", learner, configuration), learner, configuration)
+    power = rows["lambda"].iloc[0]
+    matrix = only(
+        family(source, "matrix", learner, configuration),
+        lambda_=None if math.isnan(power) else power,
+    )
+    # The matrix of a run that diverged ends early, and its first tasks alone would flatter it.
+    finished = rows["seed"][rows["accuracy"].notna()]
+    later = matrix[(matrix["after"] > matrix["task"]) & matrix["seed"].isin(finished)]
+    return _reading(rows, later.groupby("seed")["accuracy"].mean(), learner, configuration)
+
+
+def _after_first_task(column: str) -> Callable[[Source, str, str], Reading]:
+    """A column of `consolidation` about the hidden layer, at the end of the first task."""
+
+    def read(source: Source, learner: str, configuration: str) -> Reading:
+        rows = only(
+            family(source, "consolidation", learner, configuration),
+            training=1,
+            layer="hidden",
+            quantity="strength",
+        )
+        last = rows[rows["samples"] == rows.groupby("seed")["samples"].transform("max")]
+        if not len(last):
+            raise Gap(f"{short(configuration, learner)} has no weights recorded in its first task")
+        return _reading(last, last[column], learner, configuration)
+
+    return read
+
+
+def _paper_sgd_iid(source: Source, learner: str, configuration: str) -> Reading:
+    printed = source.paper.get("sgd_iid", {}).get(source.dataset, {}).get(configuration)
+    if learner != "sgd" or printed is None:
+        raise Gap(f"the paper prints no accuracy of {short(configuration, learner)}")
+    return Reading(f"the paper's {short(configuration, learner)}", float(printed), float(printed))
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """How a quantity is called in a sentence, and how it is read."""
+
+    words: str
+    read: Callable[[Source, str, str], Reading]
+
+
+QUANTITIES = {
+    "iid_accuracy": Quantity("i.i.d. accuracy at its best λ", _iid_accuracy),
+    "sequential_accuracy": Quantity("accuracy in sequence", _in_sequence("accuracy")),
+    "average_accuracy": Quantity("average accuracy", _in_sequence("average_accuracy")),
+    "forgetting": Quantity("forgetting", _in_sequence("forgetting")),
+    "backward_transfer": Quantity("backward transfer", _in_sequence("backward_transfer")),
+    "forward_transfer": Quantity("forward transfer", _in_sequence("forward_transfer")),
+    "retention": Quantity("retention", _retention),
+    "first_task_accuracy": Quantity(
+        "accuracy on the first task when it ends", _after_first_task("own_accuracy")
+    ),
+    "first_task_strength_median": Quantity(
+        "median strength of the hidden layer when the first task ends", _after_first_task("p50")
+    ),
+    "first_task_strength_95": Quantity(
+        "95th percentile of the hidden layer's strength when the first task ends",
+        _after_first_task("p95"),
+    ),
+    "paper_sgd_iid": Quantity("accuracy printed in the paper", _paper_sgd_iid),
+}
