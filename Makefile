@@ -28,11 +28,11 @@ endef
 
 reproduce: $(VENV)/installed  ## the whole paper, reduced: minutes
 	$(call run,--configfile workflow/presets/quick.yaml)
-	@echo "Done: look at $(CURDIR)/results/quick/tables"
+	@echo "Done: open $(CURDIR)/results/quick/report.html"
 
 paper: $(VENV)/installed  ## the whole paper: hours, resumable
 	$(call run,)
-	@echo "Done: look at $(CURDIR)/results/paper/tables"
+	@echo "Done: open $(CURDIR)/results/paper/report.html"
 
 test: $(VENV)/installed lint  ## run every test
 	$(BIN)/pytest

@@ -1,6 +1,8 @@
-# The paper as a workflow: data → search → select → i.i.d. and sequential runs → tables.
+# The paper as a workflow: data → search → select → i.i.d. and sequential runs → tables → report.
 #
 # Where a number comes from, one step at a time, each step's files under the name of its step:
+#   results/<run>/report.html
+#   results/<run>/figures/<figure>.{png,pdf,csv}, paper/<table>.{csv,md,tex}, claims.{json,csv}
 #   results/<run>/tables/<table>.csv
 #   results/<run>/{iid,sequential}/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
 #   results/<run>/select/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
@@ -13,16 +15,21 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
+report: "reports/captions/workflow.rst"
+
+
 configfile: "config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/lookups.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/select.smk"
 include: "workflow/rules/final.smk"
 include: "workflow/rules/beyond.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/report.smk"
 include: "workflow/rules/progress.smk"
 
 
@@ -31,7 +38,13 @@ rule pairs:
         TABLES["selected"],
 
 
+rule tables:
+    input:
+        collect(TABLE, table=TABLES),
+
+
 rule all:
     default_target: True
     input:
-        collect(TABLE, table=TABLES),
+        rules.tables.input,
+        PAGE,

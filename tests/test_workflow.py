@@ -19,10 +19,27 @@ import pytest
 import yaml
 
 from snap.config import merge, read
+from snap.report import catalog, paper_tables
+from snap.trial import SEMANTICS
 
 ROOT = Path(__file__).parents[1]
 SMOKE = read([ROOT / "config.yaml", ROOT / "workflow/presets/smoke.yaml"])
-TABLES = ("search", "selected", "iid", "sequential", "matrix", "curve")
+TABLES = (
+    "search",
+    "selected",
+    "iid",
+    "sequential",
+    "matrix",
+    "curve",
+    "ladder",
+    "consolidation",
+)
+TARGETS = ("all", "pairs", "tables")
+FIGURES = len(catalog.names(["Synthetic"]))
+REPORT = Counter(figure=FIGURES, paper_tables=1, claims=1, page=1)
+
+
+TRAINING = Counter(search=8, select=8, iid=8, sequential=8, ladder=1, portrait=1)
 
 
 class Workspace:
@@ -30,10 +47,11 @@ class Workspace:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.snakefile = ROOT / "Snakefile"
         self.environment = dict(os.environ)
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(self.snakefile)]
         command += ["--directory", str(self.folder), "--cores", "2", *arguments]
         return subprocess.run(
             command,
@@ -56,17 +74,17 @@ class Workspace:
             assert "Nothing to be done" in done.stdout + done.stderr
             return Counter()
         rows = [row.split() for row in stats[1].splitlines()[2:]]
-        return Counter({name: int(count) for name, count in rows if name not in ("all", "pairs")})
+        return Counter({name: int(count) for name, count in rows if name not in TARGETS})
 
-    def run(self) -> tuple[Counter[str], int]:
+    def run(self, until: str = "tables") -> tuple[Counter[str], int]:
         """Both passes, as make does them: jobs that were run, and points that were trained."""
         before, jobs = self.points(), Counter()
-        for target in ("pairs", "all"):
+        for target in ("pairs", until):
             done = self.snakemake(target)
             assert done.returncode == 0, done.stderr + done.stdout
             logs = sorted(self.folder.glob(".snakemake/log/*.log"), key=lambda p: p.stat().st_mtime)
             jobs.update(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", logs[-1].read_text()))
-        for name in ("all", "pairs"):
+        for name in TARGETS:
             jobs.pop(name, None)
         return jobs, self.points() - before
 
@@ -87,11 +105,12 @@ def finished(tmp_path_factory) -> Workspace:
     """A run that has come to its end."""
     workspace = Workspace(tmp_path_factory.mktemp("finished"))
     workspace.configure(SMOKE)
-    jobs, trained = workspace.run()
+    jobs, trained = workspace.run("all")
     # 3 configurations × 2 λ, and 2 of SGD; 4 pairs each, 2 rates for SGD; two seeds in the end.
-    assert jobs == Counter(data=1, search=8, select=8, iid=8, sequential=8, table=6)
-    # The i.i.d. run with seed 0 is the search's trial: it is trained once.
-    assert trained == (6 * 4 + 2 * 2) + 8 * (2 - 1) + 8 * 2
+    assert jobs == Counter(data=1) + TRAINING + Counter(table=8) + REPORT
+    # The i.i.d. run with seed 0 is the search's trial: it is trained once. The ladder's last rung
+    # is a trial of the final runs, and its switches before that are 8.
+    assert trained == (6 * 4 + 2 * 2) + 8 * (2 - 1) + 8 * 2 + 2 * 8
     return workspace
 
 
@@ -161,12 +180,16 @@ def test_one_more_eta_trains_the_new_points_only(workspace):
 
 def test_one_more_lambda_runs_its_own_jobs(workspace):
     workspace.configure(changed(lambdas=[1, 4, 16]))
-    assert workspace.would_run() == Counter(search=3, select=3, iid=3, sequential=3, table=6)
+    jobs = workspace.would_run()
+    for stage in ("search", "select", "iid", "sequential"):
+        assert jobs[stage] == 3
+    assert jobs["portrait"] == 1, "the best λ may be another"
+    assert jobs["ladder"] == jobs["data"] == 0
 
 
 def test_one_configuration_less_only_aggregates(workspace):
     workspace.configure(changed(configurations=SMOKE["configurations"][:2]))
-    assert workspace.would_run() == Counter(table=6)
+    assert workspace.would_run() == Counter(table=7, portrait=1) + REPORT
 
 
 def test_other_epochs_run_every_search(workspace):
@@ -179,7 +202,7 @@ def test_other_epochs_run_every_search(workspace):
 def test_a_run_that_is_not_reduced(workspace):
     workspace.configure(changed(reduced=""))
     jobs, trained = workspace.run()
-    assert (jobs, trained) == (Counter(table=6), 0)
+    assert (jobs, trained) == (Counter(table=8), 0)
     lines = workspace.files("tables/*.csv")["results/smoke/tables/iid.csv"].splitlines()
     assert all(line.startswith(b"smoke,") for line in lines[1:])
 
@@ -187,14 +210,14 @@ def test_a_run_that_is_not_reduced(workspace):
 def test_another_format_of_the_tables_trains_nothing(workspace, own_package):
     edit(own_package / "specs.py", "FORMAT = 1", "FORMAT = 999")
     jobs, trained = workspace.run()
-    assert jobs == Counter(search=8, select=8, iid=8, sequential=8, table=6)
+    assert jobs == TRAINING + Counter(table=8)
     assert trained == 0
 
 
 def test_one_more_final_seed_trains_only_that(workspace):
     workspace.configure(changed(sequential={"seeds": [0, 1, 2]}))
     jobs, trained = workspace.run()
-    assert jobs == Counter(sequential=8, table=3)
+    assert jobs == Counter(sequential=8, portrait=1, table=4)
     assert trained == 8
 
 
@@ -219,10 +242,63 @@ def test_a_docstring_runs_nothing(workspace, own_package):
     assert workspace.would_run() == Counter()
 
 
+def with_files(workspace, monkeypatch, name: str) -> Path:
+    """A copy of the workflow's own files, for a test that edits one of them; that file."""
+    copy = workspace.folder / "own"
+    for part in ("Snakefile", "workflow", "reports/captions", "envs"):
+        place = copy / part
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, place)
+        else:
+            shutil.copy2(ROOT / part, place)
+    monkeypatch.setattr(workspace, "snakefile", copy / "Snakefile")
+    return copy / name
+
+
+def test_a_style_redraws_figures_and_the_report_only(workspace, monkeypatch):
+    style = with_files(workspace, monkeypatch, "workflow/style.yaml")
+    workspace.snakemake("all", "--touch")  # the files of this copy are at another place
+    assert workspace.would_run() == Counter()
+    edit(style, '"#0072b2"', '"#0072b3"')
+    assert workspace.would_run() == Counter(figure=FIGURES, page=1)
+
+
+def test_other_drawing_code_redraws_and_trains_nothing(workspace, own_package):
+    edit(own_package / "report/figures/network.py", "zorder=3", "zorder=4")
+    assert workspace.would_run() == REPORT
+
+
+def test_a_caption_redraws_its_figure(workspace, monkeypatch):
+    caption = with_files(workspace, monkeypatch, "reports/captions/iid.rst")
+    workspace.snakemake("all", "--touch")
+    edit(caption, "Test accuracy", "The accuracy")
+    assert workspace.would_run() == Counter(figure=1, page=1)
+
+
+def test_everything_is_in_the_report(finished):
+    """Every figure and table of the report is there, by its name, and Snakemake's own report too."""
+    run = finished.folder / "results/smoke"
+    page = (run / "report.html").read_text()
+    for kind in catalog.KINDS:
+        name = f"{kind.name}-Synthetic" if kind.per_dataset else kind.name
+        assert f'id="figure-{name.lower()}"' in page.lower(), name
+        for suffix in ("png", "pdf", "csv"):
+            assert (run / f"figures/{name}.{suffix}").stat().st_size
+    for name in paper_tables.names(["Synthetic"]):
+        assert name.lower() in page.lower()
+        for suffix in ("csv", "md", "tex"):
+            assert (run / f"paper/{name}.{suffix}").stat().st_size
+    done = finished.snakemake("--report", "snakemake.html")
+    assert done.returncode == 0, done.stderr
+    report = (finished.folder / "snakemake.html").read_text()
+    for word in ("Figures", "Tables", "Claims", "headline", "lateral inhibition"):
+        assert word in report
+
+
 def test_another_version_of_the_semantics_runs_everything(workspace, own_package):
-    edit(own_package / "trial.py", "SEMANTICS = 1", "SEMANTICS = 999")
-    jobs = workspace.would_run()
-    assert jobs == Counter(search=8, select=8, iid=8, sequential=8, table=6)
+    edit(own_package / "trial.py", f"SEMANTICS = {SEMANTICS}", "SEMANTICS = 999")
+    assert workspace.would_run() == TRAINING + Counter(table=8) + REPORT
 
 
 @pytest.mark.parametrize("sharing", [{"lambdas_per_job": 2}, {"points_per_job": 3}])
@@ -238,7 +314,7 @@ def test_how_points_share_jobs_changes_no_result(finished, workspace, sharing):
 def test_another_order_and_one_core_give_the_same_tables(finished, tmp_path):
     alone = Workspace(tmp_path)
     alone.configure(SMOKE)
-    done = alone.snakemake("--cores", "1", "--scheduler", "greedy")
+    done = alone.snakemake("tables", "--cores", "1", "--scheduler", "greedy")
     assert done.returncode == 0, done.stderr
     assert alone.files("tables/*.csv") == finished.files("tables/*.csv")
 
@@ -266,7 +342,8 @@ def test_bad_configurations_stop_before_anything_is_built(tmp_path, change, key)
 
 def test_parsing_imports_nothing_heavy():
     code = (
-        "import sys, snap.plan, snap.status;"
+        "import sys, snap.plan, snap.specs, snap.status, snap.report.catalog;"
+        "import snap.report.paper_tables;"
         "print(sorted({'torch', 'numba', 'pandas', 'matplotlib'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -292,5 +369,5 @@ def test_status_and_costs(finished):
             command, cwd=finished.folder, capture_output=True, text=True, check=True
         ).stdout
 
-    assert "jobs 24/24; done" in snap("status")
+    assert "jobs 26/26; all trained" in snap("status")
     assert "outside training" in snap("costs")

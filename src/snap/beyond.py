@@ -27,6 +27,7 @@ from snap.jobs import (
 )
 from snap.trial import Trial
 
+
 def ladder(spec: Row, selected: Path, output: Path, **running: Any) -> None:
     """From `text` to `reference`, one switch after the other, with the pair selected for the cell.
 

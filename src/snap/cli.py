@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from snap import __version__, workflow_commands
+from snap import __version__, report_commands, workflow_commands
 from snap.engines import CHOICES
 from snap.errors import SnapError
 from snap.protocol import AGREED, NAMED, SWITCHES, Protocol
@@ -79,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     _add_bench(commands)
     _add_compile(commands)
     workflow_commands.add(commands, add_folder)
+    report_commands.add(commands)
     return top
 
 

@@ -208,7 +208,7 @@ class Plan:
                 section["threshold"],
                 section["max_epochs"],
                 section["judged_on"],
-                section["curve_every"],
+                (config["sgd"] if cell.learner == "sgd" else section)["curve_every"],
             )
         else:
             experiment = Iid(config[stage]["epochs"])

@@ -140,6 +140,7 @@ REFERENCE = Protocol()
 TEXT = Protocol(**{name: switch.values[0] for name, switch in SWITCHES.items()})
 NAMED = {"text": TEXT, "reference": REFERENCE}
 
+
 def _ladder() -> list[tuple[str, Protocol]]:
     rungs = [("", TEXT)]
     for name in SWITCHES:

@@ -179,7 +179,7 @@ def line(now: Mapping[str, Any]) -> str:
     ]
     jobs = sum(stage["jobs"] for stage in now["stages"].values())
     done = sum(stage["jobs_done"] for stage in now["stages"].values())
-    left = "done" if done == jobs else f"{duration(now['seconds_left'])} left"
+    left = "all trained" if done == jobs else f"{duration(now['seconds_left'])} left"
     return f"{now['run']}: trials {', '.join(parts)}; jobs {done:.0f}/{jobs:.0f}; {left}"
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from snap.errors import SnapError
 
-Frame = pd.DataFrame
+Frame: TypeAlias = pd.DataFrame
 TEXT_COLUMNS = (
     "run learner dataset configuration protocol split trial status classes switch layer quantity"
 ).split()
@@ -29,7 +29,9 @@ def read(path: Path) -> Frame:
         frame = pd.read_csv(path, dtype=dict.fromkeys(TEXT_COLUMNS, "str"), keep_default_na=True)
     except (OSError, ValueError) as error:
         raise SnapError(f"{path} cannot be read as a table: {error}") from None
-    return frame
+    # A column without a single value has no type of its own.
+    blank = [c for c in frame.columns if c not in TEXT_COLUMNS and frame[c].isna().all()]
+    return frame.astype(dict.fromkeys(blank, float))
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,7 @@ class Tables:
         self, learner: str, dataset: str, configuration: str, by: str = "accuracy"
     ) -> float | None:
         """The λ with the highest mean over seeds in sequence; None where there is none."""
-        frame = only(
-            self.sequential, learner=learner, dataset=dataset, configuration=configuration
-        )
+        frame = only(self.sequential, learner=learner, dataset=dataset, configuration=configuration)
         means = frame.groupby("lambda")[by].mean().dropna()
         return float(means.idxmax()) if len(means) else None
 

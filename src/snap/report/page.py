@@ -42,7 +42,7 @@ def write(folder: Path, output: Path, figures: Sequence[str], paper_tables: Sequ
     """Write the report of the run in `folder`; figures and tables stand in the order given."""
     drawn = [_figure(folder, name) for name in figures]
     tables = [_table(folder, name) for name in paper_tables]
-    claims = _claims(folder / "claims.json", drawn)
+    claims = _claims(folder / "claims.json", [*drawn, *tables])
     provenance = _read(folder / "provenance.json", PROVENANCE)
     templates = PackageLoader("snap.report", "template")
     environment = Environment(
@@ -52,7 +52,9 @@ def write(folder: Path, output: Path, figures: Sequence[str], paper_tables: Sequ
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"show": show, "duration": duration, "slug": slug, "memory": memory}
+    environment.filters |= {
+        filter.__name__: filter for filter in (show, duration, memory, breakable, slug)
+    }
     script = templates.get_source(environment, "page.js")[0]
     page = environment.get_template("page.html").render(
         figures=drawn,
@@ -90,32 +92,30 @@ def _figure(folder: Path, name: str) -> dict[str, Any]:
     figure |= {"width": width, "height": height}
     figure["image"] = f"data:image/png;base64,{base64.b64encode(image).decode()}"
     figure["caption"] = rendered(figure["caption"], f"{figure['anchor']}-")
-    figure["claims"] = []
-    return figure
+    named = figure["dataset"] is None or figure["dataset"] in figure["title"]
+    return figure | {"tag": None if named else figure["dataset"], "claims": []}
 
 
 def _table(folder: Path, name: str) -> dict[str, Any]:
-    """One of the paper's tables with its rendered caption; `numeric` says so for every column."""
+    """One of the paper's tables; `numeric` says of every column whether it holds numbers."""
     table: dict[str, Any] = _read(folder / "paper" / f"{name}.json", TABLE)
-    table |= {"anchor": f"table-{slug(name)}", "file": quote(name)}
-    table["caption"] = rendered(table["caption"], f"{table['anchor']}-")
-    table["numeric"] = [column in table["numeric"] for column in table["columns"]]
-    return table
+    return table | {"anchor": f"table-{slug(name)}", "file": quote(name), "claims": []}
 
 
-def _claims(path: Path, figures: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The claims in order, each with its verdict per dataset; figures learn what they show."""
+def _claims(path: Path, exhibits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The claims in order, each with its verdict per dataset; exhibits learn what they show."""
     claims: dict[str, dict[str, Any]] = {}
     for entry in _parsed(path):
         _demand(path, entry, CLAIM)
         if entry["verdict"] not in VERDICTS:
-            known = ", ".join(VERDICTS)
-            raise SnapError(f"{path}: a verdict is one of {known}, got {entry['verdict']!r}")
+            words = ", ".join(VERDICTS)
+            raise SnapError(f"{path}: a verdict is one of {words}, got {entry['verdict']!r}")
         name = str(entry["id"])
-        claim = claims.setdefault(name, {**entry, "anchor": f"claim-{slug(name)}", "verdicts": {}})
+        known = {"number": len(claims) + 1, "anchor": f"claim-{slug(name)}", "verdicts": {}}
+        claim = claims.setdefault(name, {**entry, **known})
         claim["verdicts"][entry["dataset"]] = entry
         wanted = (entry["figure"], f"{entry['figure']}-{entry['dataset']}")
-        entry["shown"] = next((f for f in figures if f["name"] in wanted), None)
+        entry["shown"] = next((e for e in exhibits if e["name"] in wanted), None)
         if entry["shown"] is not None and claim not in entry["shown"]["claims"]:
             entry["shown"]["claims"].append(claim)
     return list(claims.values())
@@ -175,7 +175,7 @@ def show(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}".replace("-", "−")
+        return f"{value + 0.0:.4g}".replace("-", "−")  # not −0
     if isinstance(value, Mapping):
         return "; ".join(f"{key}: {show(item)}" for key, item in value.items()) or "–"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -194,6 +194,11 @@ def memory(size: int | None) -> str:
     return show(None) if size is None else f"{size / 2**30:.1f} GiB"
 
 
+def breakable(text: str) -> Markup:
+    """Text that may be broken inside a word like FashionMNIST."""
+    return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z])", str(text)))
+
+
 def slug(text: str) -> str:
     """Text as part of an id on the page."""
     return re.sub(r"[^\w-]+", "-", str(text)).strip("-").lower()
@@ -210,8 +215,9 @@ def _bytes(path: Path) -> bytes:
 
 
 def _parsed(path: Path) -> Any:
+    content = _bytes(path)
     try:
-        return json.loads(_bytes(path))
+        return json.loads(content)
     except ValueError:
         raise SnapError(f"{path} is not JSON") from None
 

@@ -1,4 +1,4 @@
-"""Where a run's results come from: its config, the software, the machine, the commit and the cost."""
+"""Where a run's results come from: config, software, machine, commit and cost."""
 
 from __future__ import annotations
 

@@ -15,8 +15,6 @@ from snap.canonical import number_text
 from snap.report.frames import Frame, Tables, best_cell, only
 from snap.trial import Configuration
 
-GROUP_OF_FAMILY = ("learner", "dataset", "configuration")
-
 
 @dataclass(frozen=True)
 class Source:
@@ -36,19 +34,25 @@ class Reading:
     rank: float  # by which the best of several configurations is known
     power: float | None = None  # the λ it was read at
     seeds: int = 0
-    half_range: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
     lost: int = 0  # seeds that diverged
+
+    @property
+    def half_range(self) -> float | None:
+        """Half of what lies between the seeds; None for a single one."""
+        return (self.high - self.low) / 2 if self.seeds > 1 else None
 
     @property
     def text(self) -> str:
         """S.S. neuron (λ = 16) 0.821 ± 0.004"""
         at = "" if self.power is None else f" (λ = {number_text(self.power)})"
-        spread = f" ± {self.half_range:.3f}" if self.seeds > 1 else ""
+        spread = "" if self.half_range is None else f" ± {self.half_range:.3f}"
         lost = f" ({self.lost} of {self.lost + self.seeds} seeds diverged)" if self.lost else ""
-        return f"{self.name}{at} {self.value:.3f}{spread}{lost}"
+        return f"{self.name}{at} {self.value:z.3f}{spread}{lost}"
 
 
-class Gap(Exception):
+class GapError(Exception):
     """A number that is not there, because its runs diverged or for want of runs."""
 
     def __init__(self, sentence: str, diverged: bool = False) -> None:
@@ -73,22 +77,24 @@ def short(configuration: str, learner: str = "hebbian") -> str:
 
 
 def table(tables: Tables, name: str) -> Frame:
-    """A tidy table; a Gap where the run has none of that name."""
+    """A tidy table; a GapError where the run has none of that name."""
     if not (tables.folder / f"{name}.csv").is_file():
-        raise Gap(f"the run has no table {name}")
+        raise GapError(f"the run has no table {name}")
     frame: Frame = getattr(tables, name)
     return frame
 
 
 def family(source: Source, name: str, learner: str, configuration: str) -> Frame:
-    """The rows of a table that are about a learner and configuration; a Gap where none is."""
-    wanted = (learner, source.dataset, configuration)
-    rows = only(table(source.tables, name), **dict(zip(GROUP_OF_FAMILY, wanted, strict=True)))
+    """The rows of a table that are about a learner and configuration; a GapError where none is."""
+    who = {"learner": learner, "dataset": source.dataset, "configuration": configuration}
+    rows = only(table(source.tables, name), **who)
     if not len(rows):
-        chosen = only(source.tables.selected, **dict(zip(GROUP_OF_FAMILY, wanted, strict=True)))
+        chosen = only(source.tables.selected, **who)
         if len(chosen) and (chosen["status"] == "all diverged").all():
-            raise Gap(f"{short(configuration, learner)} diverged with every pair", diverged=True)
-        raise Gap(f"{short(configuration, learner)} is missing from the table {name}")
+            raise GapError(
+                f"{short(configuration, learner)} diverged with every pair", diverged=True
+            )
+        raise GapError(f"{short(configuration, learner)} is missing from the table {name}")
     return rows
 
 
@@ -98,7 +104,7 @@ def best(rows: Frame, learner: str, configuration: str) -> Frame:
     if found is None:
         diverged = bool(rows["diverged"].notna().any())
         why = "diverged in every run" if diverged else "has no accuracy"
-        raise Gap(f"{short(configuration, learner)} {why}", diverged)
+        raise GapError(f"{short(configuration, learner)} {why}", diverged)
     power = found["lambda"]
     return only(rows, lambda_=None if math.isnan(power) else power)
 
@@ -108,15 +114,16 @@ def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Read
     name, power = short(configuration, learner), float(rows["lambda"].iloc[0])
     numbers = [float(value) for value in values if math.isfinite(value)]
     if not numbers:
-        raise Gap(f"{name} has no number where one is needed")
-    ranked = float(rows["accuracy"].mean()) if "accuracy" in rows else numbers[0]
+        raise GapError(f"{name} has no number where one is needed")
+    mean = sum(numbers) / len(numbers)
     return Reading(
         name=name,
-        value=sum(numbers) / len(numbers),
-        rank=ranked,
+        value=mean,
+        rank=float(rows["accuracy"].mean()) if "accuracy" in rows else mean,
         power=None if math.isnan(power) else power,
         seeds=len(numbers),
-        half_range=(max(numbers) - min(numbers)) / 2,
+        low=min(numbers),
+        high=max(numbers),
         lost=int(rows["diverged"].notna().sum()) if "diverged" in rows else 0,
     )
 
@@ -165,7 +172,9 @@ def _after_first_task(column: str) -> Callable[[Source, str, str], Reading]:
         )
         last = rows[rows["samples"] == rows.groupby("seed")["samples"].transform("max")]
         if not len(last):
-            raise Gap(f"{short(configuration, learner)} has no weights recorded in its first task")
+            raise GapError(
+                f"{short(configuration, learner)} has no weights recorded in its first task"
+            )
         return _reading(last, last[column], learner, configuration)
 
     return read
@@ -174,7 +183,7 @@ def _after_first_task(column: str) -> Callable[[Source, str, str], Reading]:
 def _paper_sgd_iid(source: Source, learner: str, configuration: str) -> Reading:
     printed = source.paper.get("sgd_iid", {}).get(source.dataset, {}).get(configuration)
     if learner != "sgd" or printed is None:
-        raise Gap(f"the paper prints no accuracy of {short(configuration, learner)}")
+        raise GapError(f"the paper prints no accuracy of {short(configuration, learner)}")
     return Reading(f"the paper's {short(configuration, learner)}", float(printed), float(printed))
 
 

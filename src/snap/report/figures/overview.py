@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,7 +14,9 @@ from snap.report.figures.base import (
     accuracy_axis,
     gap,
     lambda_text,
+    legend_below,
     legend_handles,
+    line,
     named,
     panels,
     percent,
@@ -34,33 +34,23 @@ def _against_lambda(
     found = over_seeds(only(frame, dataset=dataset, learner="hebbian"), BY, value)
     rows = []
     for configuration in drawing.tables.configurations("hebbian"):
-        line = only(found, configuration=configuration).set_index("lambda")
-        line = line.reindex(pd.Index(lambdas, name="lambda")).reset_index()
-        line["dataset"], line["configuration"] = dataset, configuration
-        rows.append(line)
+        data = only(found, configuration=configuration).set_index("lambda")
+        data = data.reindex(pd.Index(lambdas, name="lambda")).reset_index()
+        data["dataset"], data["configuration"] = dataset, configuration
+        rows.append(data)
         look = drawing.look(configuration)
-        axis.plot(line["lambda"], line["mean"], **look)
-        axis.fill_between(
-            line["lambda"],
-            line["low"],
-            line["high"],
-            color=look["color"],
-            alpha=drawing.style["band"],
-            linewidth=0,
-        )
-        missing = [number_text(float(at)) for at in line[line["mean"].isna()]["lambda"]]
+        line(axis, drawing, data, "lambda", **look)
+        missing = [number_text(float(at)) for at in data[data["mean"].isna()]["lambda"]]
         if missing:
-            gaps.append(
-                f"{dataset}, {named(configuration)}: no result at λ = {', '.join(missing)}"
-            )
-            at = line[line["mean"].isna()]["lambda"]
+            gaps.append(f"{dataset}, {named(configuration)}: no result at λ = {', '.join(missing)}")
+            at = data[data["mean"].isna()]["lambda"]
             axis.plot(at, [0.02] * len(at), "x", color=look["color"], clip_on=False)
     axis.set_xscale("log", base=2)
     axis.set_xticks(lambdas, [number_text(float(at)) for at in lambdas])
     axis.minorticks_off()
     axis.set_xlabel("lateral inhibition λ")
-    data = pd.concat(rows) if rows else found
-    return data[[*BY, "mean", "low", "high", "seeds"]], gaps
+    drawn = pd.concat(rows) if rows else found
+    return drawn[[*BY, "mean", "low", "high", "seeds"]], gaps
 
 
 def _best(data: Frame) -> str:
@@ -69,7 +59,7 @@ def _best(data: Frame) -> str:
     for growth in ("sigmoid", "linear", "exponential"):
         rows = data[data["configuration"].str.startswith(f"{growth}-")].dropna(subset=["mean"])
         if len(rows):
-            top = rows.loc[rows["mean"].idxmax()]
+            top = rows.sort_values("mean").iloc[-1]
             parts.append(
                 f"{growth} hidden growth {percent(top['mean'])} ({lambda_text(top['lambda'])})"
             )
@@ -87,13 +77,9 @@ def _both_datasets(drawing: Drawing, frame: Frame, value: str, what: str) -> Dra
         parts.append(data)
         gaps += missing
         findings.append(f"{dataset}: at its best, {_best(data)}")
-    _legend(figure, drawing)
-    return Drawn(figure, pd.concat(parts), f"{what}. {'. '.join(findings)}.", gaps)
-
-
-def _legend(figure: Any, drawing: Drawing) -> None:
     handles = legend_handles(drawing, drawing.tables.configurations("hebbian"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, title="hidden-output, focus")
+    legend_below(figure, handles, ncols=4, title="hidden-output, focus")
+    return Drawn(figure, pd.concat(parts), f"{what}. {'. '.join(findings)}.", gaps)
 
 
 def iid(drawing: Drawing) -> Drawn:
@@ -149,49 +135,43 @@ HEADLINE = (
 
 
 def headline(drawing: Drawing) -> Drawn:
-    """Accuracy on the first task's classes after each task of the sequence."""
+    """What is known after each task of the sequence: of all tasks so far, and of the first."""
     tables = drawing.tables
     datasets = tables.datasets
-    figure, axes = panels(1, len(datasets), 3.9, sharey=True)
+    figure, axes = panels(2, len(datasets), 3.0, sharey=True, sharex=True)
     rows, gaps, findings = [], [], []
-    for axis, dataset in zip(axes[0], datasets, strict=True):
+    for column, dataset in enumerate(datasets):
         ends = []
         for learner, configuration, label in HEADLINE:
             power = tables.best_lambda(learner, dataset, configuration)
             who = {"learner": learner, "dataset": dataset, "configuration": configuration}
-            cell = only(tables.matrix, **who, task=1)
-            cell = cell[cell["after"] >= 1]
+            cell = only(tables.matrix, **who)
+            cell = cell[(cell["after"] >= 1) & (cell["task"] <= cell["after"])]
             if learner == "hebbian":
                 cell = only(cell, lambda_=power) if power is not None else cell.iloc[:0]
-            line = over_seeds(cell, ["after"], "accuracy").sort_values("after")
-            if line["mean"].isna().all():
+            so_far = cell.groupby(["after", "seed"])["accuracy"].mean().reset_index()
+            parts = {"all tasks so far": so_far, "the first task": only(cell, task=1)}
+            for axis, (of, part) in zip(axes[:, column], parts.items(), strict=True):
+                data = over_seeds(part, ["after"], "accuracy").sort_values("after")
+                look = drawing.look(configuration, learner)
+                line(axis, drawing, data, "after", **look, clip_on=False, zorder=3)
+                rows.append(data.assign(**who, power=power, of=of))
+            if so_far["accuracy"].isna().all():
                 gaps.append(f"{dataset}, {label}: no result")
-                continue
-            look = drawing.look(configuration, learner)
-            axis.plot(line["after"], line["mean"], **look, clip_on=False, zorder=3)
-            axis.fill_between(
-                line["after"],
-                line["low"],
-                line["high"],
-                color=look["color"],
-                alpha=drawing.style["band"],
-                linewidth=0,
-            )
-            last = float(line["mean"].iloc[-1])
-            ends.append(f"{label} {percent(last)}")
-            rows.append(line.assign(**who, power=power))
-        axis.set_title(dataset)
-        accuracy_axis(axis, "accuracy on the first task's classes")
+            else:
+                ends.append(f"{label} {percent(float(rows[-2]['mean'].iloc[-1]))}")
+        for axis, of in zip(axes[:, column], ("all tasks so far", "the first task"), strict=True):
+            accuracy_axis(axis, f"accuracy on {of}")
+        axes[0, column].set_title(dataset)
         tasks = int(tables.matrix["after"].max()) if len(tables.matrix) else 1
-        axis.set_xticks(np.arange(1, tasks + 1))
-        axis.set_xlabel("tasks learned")
-        findings.append(f"{dataset}, after the last task: {', '.join(ends) or 'no result'}")
+        axes[1, column].set_xticks(np.arange(1, tasks + 1))
+        axes[1, column].set_xlabel("tasks learned")
+        findings.append(f"{dataset}: {', '.join(ends) or 'no result'}")
     handles = [
-        Line2D([], [], label=label, **drawing.look(configuration, learner))  # type: ignore[arg-type]
+        Line2D([], [], label=label, **drawing.look(configuration, learner))
         for learner, configuration, label in HEADLINE
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    data = pd.concat(rows) if rows else pd.DataFrame()
-    data = data.rename(columns={"power": "lambda"})
-    finding = f"Accuracy on the first task's classes as later tasks are learned. {'. '.join(findings)}."
+    legend_below(figure, handles, ncols=4)
+    data = pd.concat(rows).rename(columns={"power": "lambda"}) if rows else pd.DataFrame()
+    finding = f"Accuracy on all tasks after the last of them. {'. '.join(findings)}."
     return Drawn(figure, data, finding, gaps)

@@ -1,0 +1,215 @@
+"""A verdict on every claim of the paper, per dataset, from the tidy tables of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from snap.files import write_atomically
+from snap.jobs import write_rows
+from snap.report.claim_data import Ask, Claim, Group, Test, load
+from snap.report.frames import Tables
+from snap.report.quantities import QUANTITIES, GapError, Reading, Source
+
+__all__ = ["VERDICTS", "Verdict", "judge", "load", "write"]
+
+REPRODUCED, PARTLY, NOT, NOT_TESTABLE = VERDICTS = ("reproduced", "partly", "not", "not testable")
+COLUMNS = (
+    "run id dataset verdict seeds test what value wanted outcome claim where figure reason numbers"
+).split()
+SYNTHETIC = "Synthetic data say nothing about the paper."
+REDUCED = (
+    "The claim is about accuracy after ten epochs on all data; this run is reduced, and its"
+    " numbers stand here for information only."
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one test."""
+
+    what: str
+    value: float | None
+    wanted: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, a dataset, and what the run says; `numbers` is a sentence per test."""
+
+    run: str
+    id: str
+    claim: str
+    where: str
+    figure: str
+    dataset: str
+    verdict: str
+    reason: str
+    numbers: str
+    seeds: int
+    tests: tuple[Outcome, ...]
+
+
+def judge(claims: Sequence[Claim], tables: Tables, paper: Mapping[str, Any]) -> list[Verdict]:
+    """Every claim on every dataset of the run; on the paper's where the run has no results."""
+    datasets = tables.datasets or list(paper["pairs"])
+    sources = [Source(tables, paper, dataset) for dataset in datasets]
+    return [_verdict(claim, source) for claim in claims for source in sources]
+
+
+# From a group of configurations to one number
+
+
+@dataclass(frozen=True)
+class Number:
+    value: float
+    text: str
+    seeds: tuple[int, ...]
+
+
+def _read(group: Group, source: Source) -> Number:
+    """The number a group asks for.
+
+    The best of a group is known though one of it diverged, and the text says which; how far apart
+    all of a group are, and which is lowest, is not.
+    """
+    quantity = QUANTITIES[group.quantity]
+    readings: list[Reading] = []
+    gaps: list[GapError] = []
+    for configuration in group.configurations:
+        try:
+            readings.append(quantity.read(source, group.learner, configuration))
+        except GapError as gap:
+            if group.take != "best" or not gap.diverged:
+                raise
+            gaps.append(gap)
+    if not readings:
+        raise gaps[0]
+    if group.take == "spread":
+        low, high = (by(readings, key=lambda r: r.value) for by in (min, max))
+        text = f"from {low.text} to {high.text}"
+        return Number(high.value - low.value, text, (low.seeds, high.seeds))
+    if group.take == "lowest":
+        one = min(readings, key=lambda r: r.value)
+    else:
+        one = max(readings, key=lambda r: r.rank)
+    return Number(one.value, ", ".join([one.text, *map(str, gaps)]), (one.seeds,))
+
+
+def _answer(ask: Ask, source: Source) -> Number:
+    """The number of a test, with a sentence on how it came about."""
+    of = _read(ask.of, source)
+    minus = _read(ask.minus, source) if ask.minus else None
+    # Decimal margins are compared with sums of decimals: 0.3 - 0.28 must be at least 0.02.
+    value = round(of.value - (minus.value if minus else 0.0), 9)
+    seeds, text = of.seeds, of.text
+    if minus:
+        seeds += minus.seeds
+        text = f"{text} minus {minus.text} = {value:z.3f}"
+    elif ask.of.take == "spread":
+        text = f"{text}, {value:z.3f} apart"
+    return Number(value, f"{_sentence(ask.what)}: {text}.", seeds)
+
+
+# From numbers to a verdict
+
+
+def _verdict(claim: Claim, source: Source) -> Verdict:
+    outcomes: list[Outcome] = []
+    numbers: list[Number] = []
+    gaps: dict[str, list[str]] = {}  # what is missing, and the tests that want it
+    refused = _refusal(claim, source)
+    for test in claim.tests:
+        try:
+            found, outcome = _try(test, source)
+        except GapError as gap:
+            gaps.setdefault(str(gap), []).append(test.ask.what)
+            outcomes.append(Outcome(test.ask.what, None, test.wanted, NOT_TESTABLE))
+            continue
+        numbers += found
+        kept = NOT_TESTABLE if refused else outcome
+        outcomes.append(Outcome(test.ask.what, found[0].value, test.wanted, kept))
+    if source.dataset == "Synthetic":
+        numbers, outcomes = [], [dataclasses.replace(o, value=None) for o in outcomes]
+    verdict = NOT_TESTABLE if refused or gaps else _together([o.outcome for o in outcomes])
+    missing = [f"{_sentence(gap)}; needed for: {'; '.join(w)}." for gap, w in gaps.items()]
+    return Verdict(
+        run=source.tables.run,
+        id=claim.id,
+        claim=claim.claim,
+        where=claim.where,
+        figure=claim.figure,
+        dataset=source.dataset,
+        verdict=verdict,
+        reason=refused or " ".join(missing) or _reason(outcomes),
+        numbers=" ".join(number.text for number in numbers),
+        seeds=min((seeds for n in numbers for seeds in n.seeds if seeds), default=0),
+        tests=tuple(outcomes),
+    )
+
+
+def _refusal(claim: Claim, source: Source) -> str:
+    """Why this run cannot speak to the claim, whatever its numbers; empty if it can."""
+    if source.dataset == "Synthetic":
+        return SYNTHETIC
+    if claim.needs == "full" and "(reduced:" in source.tables.run:
+        return REDUCED
+    return ""
+
+
+def _try(test: Test, source: Source) -> tuple[list[Number], str]:
+    """The numbers that were looked at, and what the test makes of them."""
+    number = _answer(test.ask, source)
+    if test.reproduced.holds(number.value):
+        return [number], REPRODUCED
+    if test.partly is None:
+        return [number], NOT
+    numbers = [number, _answer(test.instead, source)] if test.instead else [number]
+    return numbers, PARTLY if test.partly.holds(numbers[-1].value) else NOT
+
+
+def _together(outcomes: Sequence[str]) -> str:
+    """All tests met is reproduced, none is not, and everything else is partly."""
+    same = set(outcomes)
+    return same.pop() if len(same) == 1 else PARTLY
+
+
+def _reason(outcomes: Sequence[Outcome]) -> str:
+    """How many tests are met, and which are not, by how much."""
+    met = sum(o.outcome == REPRODUCED for o in outcomes)
+    if met == len(outcomes):
+        return "The test is met." if met == 1 else f"All of the {met} tests are met."
+    words = {NOT: "Not met", PARTLY: "Met by the wider margin only"}
+    missed = [
+        f"{words[o.outcome]}: {o.what} is {o.value:z.3f}, wanted {o.wanted}."
+        for o in outcomes
+        if o.outcome != REPRODUCED
+    ]
+    if len(outcomes) > 1:
+        missed.insert(0, f"{met} of {len(outcomes)} tests met.")
+    return " ".join(missed)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# Files
+
+
+def write(verdicts: Iterable[Verdict], json_path: Path, csv_path: Path) -> None:
+    """All verdicts as JSON, and flat as CSV: a row per claim, dataset and test."""
+    entries = [dataclasses.asdict(verdict) for verdict in verdicts]
+    text = json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomically(json_path, f"{text}\n".encode())
+    rows = [
+        {**entry, **test, "test": number}
+        for entry in entries
+        for number, test in enumerate(entry["tests"], start=1)
+    ]
+    write_rows(csv_path, COLUMNS, rows)

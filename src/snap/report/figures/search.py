@@ -1,0 +1,192 @@
+"""How the numbers came about: the search over η and α, and the ladder between the readings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.lines import Line2D
+
+from snap.canonical import number_text
+from snap.protocol import LADDER
+from snap.report.figures.base import (
+    Drawing,
+    Drawn,
+    accuracy_axis,
+    gap,
+    legend_below,
+    legend_handles,
+    line,
+    named,
+    panels,
+)
+from snap.report.frames import Frame, only, over_seeds
+
+
+def landscape(drawing: Drawing) -> Drawn:
+    """Accuracy over the grid, a panel per configuration and λ; the optimum and the paper's pair."""
+    tables = drawing.tables
+    names, lambdas = tables.configurations("hebbian"), tables.lambdas
+    frame = only(tables.search, dataset=drawing.one, learner="hebbian")
+    frame = over_seeds(frame, ["configuration", "lambda", "eta", "alpha"], "accuracy")
+    etas, alphas = (sorted(frame[name].dropna().unique()) for name in ("eta", "alpha"))
+    figure, axes = panels(len(names), len(lambdas), 1.32, width=11.0, sharex=True, sharey=True)
+    top = frame["mean"].max()
+    colors = Normalize(0, 1 if pd.isna(top) else np.ceil(top * 10) / 10)
+    gaps, near, inside = [], 0, 0
+    for row, name in enumerate(names):
+        for column, power in enumerate(lambdas):
+            axis = axes[row, column]
+            cell = only(frame, configuration=name, lambda_=power)
+            grid = cell.pivot_table(index="eta", columns="alpha", values="mean")
+            grid = grid.reindex(index=etas, columns=alphas)
+            _panel(axis, drawing, grid, colors)
+            if row == 0:
+                axis.set_title(f"λ = {number_text(float(power))}", fontsize=9)
+            if grid.isna().all(axis=None):
+                gaps.append(f"{named(name)}, λ = {number_text(float(power))}: no accuracy to show")
+                continue
+            diverged = int(cell["mean"].isna().sum())
+            if diverged:
+                gaps.append(
+                    f"{named(name)}, λ = {number_text(float(power))}: {diverged} pairs diverged"
+                )
+            given = _paper_pair(drawing, name, power)
+            if given is not None and given[0] in etas and given[1] in alphas:
+                _mark(axis, etas, alphas, given, marker="x", color="#d55e00")
+                inside += 1
+                near += bool(grid.loc[given[0], given[1]] >= grid.max(axis=None) - 0.02)
+            chosen = only(
+                tables.selected,
+                learner="hebbian",
+                dataset=drawing.one,
+                configuration=name,
+                lambda_=power,
+            ).dropna(subset=["alpha"])
+            for pair in chosen[["eta", "alpha"]].itertuples(index=False):
+                _mark(axis, etas, alphas, pair, marker="o", color="#ffffff")
+        if len(lambdas):
+            axes[row, 0].set_ylabel(
+                named(name).replace(", ", "\n").replace("-", "-\n") + "\n\nη", fontsize=7
+            )
+    for axis in axes[-1]:
+        axis.set_xlabel("α", fontsize=8)
+    _landscape_legend(figure, axes, drawing, colors)
+    finding = (
+        f"{drawing.one}: accuracy of every pair (η, α). Of the paper's own pairs, {inside} lie on"
+        f" the grid, and {near} of these are within 2 points of the best."
+    )
+    return Drawn(figure, frame.assign(dataset=drawing.one), finding, gaps)
+
+
+def _panel(axis: Axes, drawing: Drawing, grid: Frame, colors: Normalize) -> None:
+    """A cell per pair; grey with a cross where it diverged."""
+    values = grid.to_numpy(dtype=float)
+    axis.set_facecolor("#dddddd")
+    axis.grid(visible=False)
+    axis.tick_params(length=0)
+    if not values.size:
+        return
+    axis.imshow(values, cmap=drawing.style["heat"], norm=colors, origin="lower", aspect="auto")
+    for y, x in np.argwhere(np.isnan(values)):
+        axis.plot(x, y, "x", color=drawing.style["gap"], markersize=3)
+    axis.set_xticks(
+        range(len(grid.columns)), [_short(a) for a in grid.columns], fontsize=6, rotation=90
+    )
+    axis.set_yticks(range(len(grid.index)), [_short(e) for e in grid.index], fontsize=6)
+
+
+def _short(value: float) -> str:
+    return number_text(float(value)).replace("0.", ".", 1) if value < 1 else number_text(value)
+
+
+def _mark(axis: Axes, etas: list[float], alphas: list[float], pair: Any, **look: Any) -> None:
+    if pair[0] in etas and pair[1] in alphas:
+        fill = "none" if look["marker"] == "o" else look["color"]
+        axis.plot(
+            alphas.index(pair[1]),
+            etas.index(pair[0]),
+            linestyle="",
+            markersize=8,
+            markeredgewidth=1.6,
+            markerfacecolor=fill,
+            markeredgecolor=look["color"],
+            marker=look["marker"],
+        )
+
+
+def _paper_pair(drawing: Drawing, name: str, power: float) -> tuple[float, float] | None:
+    table = drawing.paper["pairs"].get(drawing.one, {}).get(name, {})
+    for key, pair in table.items():
+        if float(key) == power:
+            return float(pair[0]), float(pair[1])
+    return None
+
+
+def _landscape_legend(figure: Any, axes: Any, drawing: Drawing, colors: Normalize) -> None:
+    mappable = ScalarMappable(colors, plt.get_cmap(drawing.style["heat"]))
+    figure.colorbar(mappable, ax=axes, label="test accuracy", shrink=0.5, pad=0.01)
+    circle = {"markerfacecolor": "#888888", "markeredgecolor": "#ffffff", "markersize": 9}
+    cross = {"color": drawing.style["gap"], "markersize": 4, "linestyle": ""}
+    handles = [
+        Line2D([], [], marker="o", linestyle="", label="selected here", **circle),  # type: ignore[arg-type]
+        Line2D([], [], marker="x", linestyle="", color="#d55e00", label="the paper's, if in grid"),
+        Line2D([], [], marker="x", label="diverged", **cross),
+    ]
+    legend_below(figure, handles, ncols=3)
+
+
+STAGES = {"iid": "i.i.d.", "sequential": "in sequence"}
+
+
+def ladder(drawing: Drawing) -> Drawn:
+    """Each switch in turn, and what it does to accuracy."""
+    frame, datasets = drawing.tables.ladder, drawing.tables.datasets
+    figure, axes = panels(2, len(datasets), 2.9, sharey=True, sharex=True)
+    names = list(dict.fromkeys(frame["configuration"]))
+    rows, gaps = [], []
+    for column, dataset in enumerate(datasets):
+        for axis, (stage, says) in zip(axes[:, column], STAGES.items(), strict=True):
+            axis.set_title(f"{dataset}, {says}", fontsize=10)
+            accuracy_axis(axis)
+            if only(frame, dataset=dataset).empty:
+                gap(axis, drawing.style, "not part of this run")
+                gaps.append(f"{dataset}, {says}: not part of this run")
+            for name in names:
+                part = only(frame, dataset=dataset, configuration=name)
+                data = over_seeds(part, ["step"], f"{stage}_accuracy").sort_values("step")
+                look = drawing.look(name)
+                line(axis, drawing, data, "step", **look)
+                lost = data[data["mean"].isna()]["step"]
+                axis.plot(lost, [0.03] * len(lost), "x", color=look["color"], markersize=7)
+                if len(lost):
+                    steps = ", ".join(f"{step:.0f}" for step in lost)
+                    gaps.append(f"{dataset}, {says}, {named(name)}: diverged on rung {steps}")
+                rows.append(data.assign(dataset=dataset, stage=stage, configuration=name))
+        labels = ["text", *(f"+ {switch.replace('_', ' ')}" for switch, _ in LADDER[1:])]
+        axes[-1, column].set_xticks(range(len(labels)), labels, rotation=40, ha="right", fontsize=8)
+    handles = [*legend_handles(drawing, names)]
+    handles.append(Line2D([], [], marker="x", color="black", linestyle="", label="diverged"))
+    legend_below(figure, handles, ncols=4)
+    drawn = pd.concat(rows) if rows else frame.iloc[:0]
+    return Drawn(figure, drawn, _ladder_finding(drawn), gaps)
+
+
+def _ladder_finding(data: Frame) -> str:
+    parts = []
+    for (dataset, name), group in (
+        data.groupby(["dataset", "configuration"], sort=False) if len(data) else ()
+    ):
+        line = only(group, stage="iid").sort_values("step")["mean"]
+        first, last = (
+            ("diverged" if pd.isna(v) else f"{v:.0%}") for v in (line.iloc[0], line.iloc[-1])
+        )
+        parts.append(
+            f"{dataset}, {named(str(name))}: i.i.d. {first} as the text has it, {last} as read"
+        )
+    return (("; ".join(parts)) or "no ladder in this run") + "."

@@ -1,0 +1,248 @@
+"""The paper's tables and those beside them. Light to import: the workflow asks for their names.
+
+To add a table, write a function that makes it, and name it in `names` and in MAKERS or `make`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from snap.canonical import number_text
+from snap.errors import SnapError
+from snap.report.table_formats import Cell, PaperTable, plain, run_words, write
+from snap.trial import CLASSES
+
+if TYPE_CHECKING:
+    from snap.report.frames import Tables
+
+__all__ = ["PaperTable", "make", "names", "write"]
+
+PAIRS = "pairs-"  # and the name of a dataset
+PIXELS = 784
+
+
+def names(datasets: Sequence[str]) -> list[str]:
+    """The names of all tables of a run with these datasets, in the order of the paper."""
+    pairs = [f"{PAIRS}{dataset}" for dataset in datasets]
+    return ["growth-equations", "hyperparameters", *pairs, "sgd-iid", "metrics", "notation"]
+
+
+def make(
+    name: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
+) -> PaperTable:
+    """A table by its name, from a run's tables and configuration and the paper's numbers."""
+    from snap.report import result_tables
+
+    datasets = [dataset["name"] for dataset in config["datasets"]]
+    if name not in names(datasets):
+        known = ", ".join(names(datasets))
+        raise SnapError(f"there is no table {name!r}: choose from {known}")
+    if name.startswith(PAIRS):
+        return result_tables.pairs(name, name.removeprefix(PAIRS), tables, config, paper)
+    if name == "sgd-iid":
+        return result_tables.sgd_iid(name, tables, config, paper)
+    if name == "metrics":
+        return result_tables.metrics(name, tables, config, paper)
+    return MAKERS[name](name, config)
+
+
+# tab:growth-eqns
+
+
+LINEAR = Cell("δW_ij", r"$\delta W_{ij}$")
+EXPONENTIAL_SYNAPSE = Cell("|W_ij| δW_ij", r"$|W_{ij}|\, \delta W_{ij}$")
+
+
+def growth_equations(name: str, config: Mapping[str, Any]) -> PaperTable:
+    rows = (
+        (
+            plain("Synapse-wise, as printed"),
+            LINEAR,
+            Cell("|W_ij| (1 − |W_ij|) δW_ij", r"$|W_{ij}| (1 - |W_{ij}|)\, \delta W_{ij}$"),
+            EXPONENTIAL_SYNAPSE,
+        ),
+        (
+            plain("Neuron-wise, as printed"),
+            LINEAR,
+            Cell("‖W_i‖ (1 − ‖W_i‖) δW_ij", r"$\|W_i\| (1 - \|W_i\|)\, \delta W_{ij}$"),
+            Cell("‖W_i‖ δW_ij", r"$\|W_i\|\, \delta W_{ij}$"),
+        ),
+        (
+            plain("Synapse-wise, reference"),
+            LINEAR,
+            Cell(
+                "|W_ij| (1 − min(|W_ij|, 1)) δW_ij",
+                r"$|W_{ij}| (1 - \min(|W_{ij}|, 1))\, \delta W_{ij}$",
+            ),
+            EXPONENTIAL_SYNAPSE,
+        ),
+        (
+            plain("Neuron-wise, reference"),
+            LINEAR,
+            Cell("n_i (1 − min(n_i, 1)) δW_ij", r"$n_i (1 - \min(n_i, 1))\, \delta W_{ij}$"),
+            Cell(
+                "δW_ij, then W_i ← W_i / ‖W_i‖",
+                r"$\delta W_{ij}$, then $W_i \leftarrow W_i / \|W_i\|$",
+            ),
+        ),
+    )
+    return PaperTable(
+        name,
+        "Weight growth",
+        _around(
+            "By how much a weight moves, ΔW, given the update δW that a learning rule asks for: as"
+            " the paper prints it, and in the reading called reference. There the strength of a"
+            " neuron is",
+            Cell(
+                "n_i = ‖W_i‖ / √d_i with d_i the number",
+                r"$n_i = \|W_i\| / \sqrt{d_i}$ with $d_i$ the number",
+            ),
+            "of its inputs, and what has consolidated is frozen, never"
+            " reversed. The last formula is that of the hidden layer in Hebbian learning; SGD"
+            " multiplies by n as well, in both layers. In the output layer of Hebbian learning"
+            " exponential growth multiplies by n, and every row is kept at unit length whatever the"
+            " growth. Hidden weights of Hebbian learning stay at or above 0. This run reads the"
+            f" paper as {config['protocol']}.",
+        ),
+        (
+            Cell("ΔW_ij", r"$\Delta W_{ij}$"),
+            *(plain(growth) for growth in ("Linear", "Sigmoidal", "Exponential")),
+        ),
+        rows,
+    )
+
+
+def _around(before: str, formula: Cell, after: str) -> Cell:
+    """A sentence with a formula in it."""
+    parts = (plain(before), formula, plain(after))
+    return Cell(" ".join(part.text for part in parts), " ".join(part.latex for part in parts))
+
+
+# tab:mnist_fmnist_hyperparameters
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return ", ".join(number_text(value) for value in values)
+
+
+def _pixels(dataset: str) -> int:
+    if dataset != "Synthetic":
+        return PIXELS
+    from snap.data import synthetic
+
+    return synthetic.SIDE**2
+
+
+def hyperparameters(name: str, config: Mapping[str, Any]) -> PaperTable:
+    """Every dataset's column is drawn from the configuration; only sizes differ between them."""
+    search, sequential, limits = config["search"], config["sequential"], config["limits"]
+    grid = config["grids"].get(search["grid"]) if search["grid"] is not None else None
+    given = "the paper's table"
+    shared = {
+        "Output dimension": str(CLASSES),
+        "β": number_text(config["beta"]),
+        "Initial weights": "Uniform(0, β)",
+        "Batch size": str(config["batch_size"]),
+        "Epochs, i.i.d.": str(config["iid"]["epochs"]),
+        "λ": _numbers(config["lambdas"]),
+        "η searched": _numbers(grid["eta"]) if grid else given,
+        "α searched": _numbers(grid["alpha"]) if grid else given,
+        "α searched, SGD": _numbers(config["sgd"]["alpha"]),
+        "Epochs, search": str(search["epochs"]),
+        "Optimum judged on": f"{search['split']} data",
+        "Tasks": ", ".join("+".join(map(str, task)) for task in sequential["tasks"]),
+        "Task ends at accuracy": number_text(sequential["threshold"]),
+        "… measured on": f"{sequential['judged_on']} data",
+        "Epochs per task, at most": str(sequential["max_epochs"]),
+        "Training samples": _limit(limits["train"]),
+        "Test samples": _limit(limits["test"]),
+        "Seeds, search": _numbers(search["seeds"]),
+        "Seeds, i.i.d.": _numbers(config["iid"]["seeds"]),
+        "Seeds, sequence": _numbers(sequential["seeds"]),
+        "Reading of the paper": str(config["protocol"]),
+    }
+    datasets = config["datasets"]
+    rows = [
+        ("Input dimension", [str(_pixels(dataset["name"])) for dataset in datasets]),
+        ("Hidden dimension", [str(dataset["hidden"]) for dataset in datasets]),
+        *((label, [text] * len(datasets)) for label, text in shared.items()),
+    ]
+    return PaperTable(
+        name,
+        "Hyperparameters",
+        plain(
+            "General hyperparameters of this run. The rows down to the epochs of the i.i.d. runs"
+            " are those of the paper's table; those below are from its text or are left open there."
+            f" {run_words(config)}"
+        ),
+        (plain("Hyperparameter"), *(plain(dataset["name"]) for dataset in datasets)),
+        tuple((plain(label), *map(plain, texts)) for label, texts in rows),
+    )
+
+
+def _limit(count: int | None) -> str:
+    return "all" if count is None else f"the first {count:,}"
+
+
+# tab:notation_introduction
+
+# Part of the network, symbol, symbol in LaTeX, meaning, name in the code.
+NOTATION = (
+    ("Hidden layer", "x_j", "x_j", "input j: a pixel, from 0 to 1", "x"),
+    ("Hidden layer", "W_ij", "W_{ij}", "weight from input j to hidden neuron i", "W"),
+    ("Hidden layer", "a_i", "a_i", "activity of neuron i before inhibition", "a"),
+    ("Hidden layer", "h_i", "h_i", "activity of neuron i after lateral inhibition", "h"),
+    ("Hidden layer", "λ", r"\lambda", "strength of lateral inhibition", "Trial.lateral_inhibition"),
+    ("Hidden layer", "η", r"\eta", "strength of the orthogonality term", "Trial.eta"),
+    ("Output layer", "V_ci", "V_{ci}", "weight from hidden neuron i to class c", "V"),
+    ("Output layer", "ŷ_c", r"\hat{y}_c", "1 for the class of the label, 0 for others", "y"),
+    ("Output layer", "ỹ_c", r"\tilde{y}_c", "what the network says for class c", "output"),
+    ("Weight update", "r_ij", "r_{ij}", "what the learning rule asks for", "r"),
+    ("Weight update", "α", r"\alpha", "learning rate, the same in both layers", "Trial.alpha"),
+    (
+        "Weight update",
+        "δW_ij",
+        r"\delta W_{ij}",
+        "update before growth has its say: α times r",
+        "Trial.alpha * r",
+    ),
+    (
+        "Weight update",
+        "ΔW_ij",
+        r"\Delta W_{ij}",
+        "update that is applied: plasticity times δW",
+        "Trial.alpha * factor * r",
+    ),
+    (
+        "Weight update",
+        "f",
+        "f",
+        "growth function: linear, sigmoid or exponential",
+        "Configuration.hidden, Configuration.output",
+    ),
+    ("Weight update", "β", r"\beta", "upper end of the initial weights", "Trial.beta"),
+)
+
+
+def notation(name: str, config: Mapping[str, Any]) -> PaperTable:
+    return PaperTable(
+        name,
+        "Notation",
+        plain(
+            "Symbols, and what they are called in the code: attributes of a trial, or variables of"
+            " the reference engine, src/snap/engines/reference.py."
+        ),
+        tuple(plain(column) for column in ("Part", "Symbol", "Meaning", "In the code")),
+        tuple(
+            (plain(part), Cell(symbol, f"${latex}$"), plain(meaning), plain(code))
+            for part, symbol, latex, meaning, code in NOTATION
+        ),
+    )
+
+
+MAKERS: dict[str, Callable[[str, Mapping[str, Any]], PaperTable]] = {
+    "growth-equations": growth_equations,
+    "hyperparameters": hyperparameters,
+    "notation": notation,
+}

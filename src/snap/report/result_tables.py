@@ -1,0 +1,295 @@
+"""The tables that hold results: the optimal pairs, SGD's accuracies, continual-learning metrics."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from snap.canonical import number_text
+from snap.report.frames import Frame, Tables, only
+from snap.report.quantities import QUANTITIES, GapError, Reading, Source, short, table
+from snap.report.table_formats import Cell, PaperTable, escape, gap, number, plain, run_words, stack
+from snap.trial import Configuration
+
+Pair = tuple[float, float]
+
+# The grid in the paper's text, section Hyperparameter Specification.
+TEXT_ETA = (0.7, 0.3, 0.1, 0.03, 0.001)
+TEXT_ALPHA = (0.3, 0.1, 0.03, 0.01, 0.003)
+
+AS_GOOD = 0.02  # a smaller difference in accuracy is noise
+SAME, CLOSE, WORSE, UNTRIED = "✓", "≈", "✗", "∉"
+MARKS = {
+    SAME: "the same pair",
+    CLOSE: f"another pair, less than {AS_GOOD} of accuracy from the paper's in our search",
+    WORSE: "another pair, and the paper's is further off or diverged in our search",
+    UNTRIED: "another pair, and the paper's is not among those searched",
+}
+
+
+def _columns(*titles: str) -> tuple[Cell, ...]:
+    return tuple(plain(title) for title in titles)
+
+
+def _named(configuration: str) -> Cell:
+    """Its full name; in LaTeX, where there is less room, the paper's abbreviation."""
+    return Cell(configuration, escape(short(configuration)))
+
+
+def _configurations(config: Mapping[str, Any], learner: str) -> list[str]:
+    section = config["sgd"] if learner == "sgd" else config
+    return [Configuration.parse(name).name for name in section["configurations"]]
+
+
+# table:mnist-configurations, table:fmnist-configurations
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The pair of one configuration and λ: ours, the paper's, and how they compare."""
+
+    status: str  # of the selection; "missing" where there is none
+    ours: Pair | None
+    papers: Pair | None
+    mark: str = ""
+
+
+def pairs(
+    name: str, dataset: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
+) -> PaperTable:
+    configurations = _configurations(config, "hebbian")
+    powers = sorted(map(float, config["lambdas"]))
+    printed = paper["pairs"].get(dataset, {})
+    who = {"learner": "hebbian", "dataset": dataset}
+    selected = only(tables.selected, **who)
+    try:
+        searched = only(table(tables, "search"), **who)
+    except GapError:
+        searched = selected.iloc[:0]  # nothing was searched
+    found = {
+        (power, configuration): _optimum(
+            only(selected, configuration=configuration, lambda_=power),
+            only(searched, configuration=configuration, lambda_=power),
+            _printed(printed.get(configuration, {}), power),
+        )
+        for power in powers
+        for configuration in configurations
+    }
+    rows = [
+        (
+            Cell(number_text(power), f"${number_text(power)}$", power),
+            *(_pair_cell(found[power, configuration]) for configuration in configurations),
+        )
+        for power in powers
+    ]
+    return PaperTable(
+        name,
+        f"Optimal (η, α), {dataset}",
+        plain(_pairs_caption(dataset, list(found.values()), printed, config)),
+        _columns("λ", *map(short, configurations)),
+        tuple(rows),
+    )
+
+
+def _printed(by_power: Mapping[Any, Sequence[float]], power: float) -> Pair | None:
+    for key, (eta, alpha) in by_power.items():
+        if float(key) == power:
+            return float(eta), float(alpha)
+    return None
+
+
+def _optimum(selected: Frame, searched: Frame, papers: Pair | None) -> Optimum:
+    if not len(selected):
+        return Optimum("missing", None, papers)
+    row = selected.iloc[0]
+    status = str(row["status"])
+    ours = float(row["eta"]), float(row["alpha"])
+    if any(map(math.isnan, ours)):
+        return Optimum(status, None, papers)
+    if papers is None or status == "given":
+        return Optimum(status, ours, papers)
+    if ours == papers:
+        return Optimum(status, ours, papers, SAME)
+    theirs = only(searched, eta=papers[0], alpha=papers[1])
+    if not len(theirs):
+        return Optimum(status, ours, papers, UNTRIED)
+    # As in the selection, a pair that diverged with any seed has no accuracy.
+    accuracy = theirs["accuracy"].mean(skipna=False)
+    close = abs(float(row["accuracy"]) - float(accuracy)) < AS_GOOD
+    return Optimum(status, ours, papers, CLOSE if close else WORSE)
+
+
+def _pair_text(pair: Pair) -> str:
+    return f"({number_text(pair[0])}, {number_text(pair[1])})"
+
+
+def _pair_cell(optimum: Optimum) -> Cell:
+    """Ours with the mark, and the paper's where it is another."""
+    if optimum.ours is None:
+        own = "– all diverged" if optimum.status == "all diverged" else "missing"
+    else:
+        own = f"{_pair_text(optimum.ours)} {optimum.mark}".rstrip()
+    if optimum.papers is None or optimum.papers == optimum.ours:
+        return gap(own) if optimum.ours is None else plain(own)
+    papers = _pair_text(optimum.papers)
+    both = Cell(f"{own}, paper {papers}", "", gap=optimum.ours is None)
+    return stack(both, "l", escape(own), rf"\textit{{{escape(papers)}}}")
+
+
+def _pairs_caption(
+    dataset: str,
+    optima: Sequence[Optimum],
+    printed: Mapping[str, Mapping[Any, Sequence[float]]],
+    config: Mapping[str, Any],
+) -> str:
+    run = run_words(config)
+    start = f"The pair (η, α) with the highest accuracy on {dataset}, by λ and configuration"
+    if not printed:
+        return f"{start}. The paper has no pairs for {dataset}. {run}"
+    if any(optimum.status == "given" for optimum in optima):
+        return f"The pairs (η, α) for {dataset} are the paper's own: none was searched for. {run}"
+    counts = Counter(optimum.mark for optimum in optima)
+    marks = "; ".join(f"{mark} {words}: {counts[mark]}" for mark, words in MARKS.items())
+    lost = sum(optimum.status == "all diverged" for optimum in optima)
+    absent = sum(optimum.status == "missing" for optimum in optima)
+    agree = counts[SAME] + counts[CLOSE]
+    return (
+        f"{start}, and then the paper's where it is another. {agree} of {len(optima)} agree (✓ or"
+        f" ≈). {marks}; – all pairs diverged: {lost}; missing: {absent}."
+        f" {_beyond_the_text(printed)} {run}"
+    )
+
+
+def _beyond_the_text(printed: Mapping[str, Mapping[Any, Sequence[float]]]) -> str:
+    """The values of the paper's table that the grid in its text does not have."""
+    found = [pair for by_power in printed.values() for pair in by_power.values()]
+    etas = sorted({float(eta) for eta, _ in found} - set(TEXT_ETA))
+    alphas = sorted({float(alpha) for _, alpha in found} - set(TEXT_ALPHA))
+    inside = sum(eta in TEXT_ETA and alpha in TEXT_ALPHA for eta, alpha in found)
+    return (
+        f"The grid in the paper's text lacks η = {_listed(etas)} and α = {_listed(alphas)} of the"
+        f" paper's table, so that it holds only {inside} of the table's {len(found)} pairs."
+    )
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(map(number_text, values)) or "nothing"
+
+
+# tab:sgd-baseline
+
+
+def sgd_iid(
+    name: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
+) -> PaperTable:
+    rows = []
+    for dataset in config["datasets"]:
+        source = Source(tables, paper, dataset["name"])
+        printed = paper["sgd_iid"].get(source.dataset, {})
+        for configuration in dict.fromkeys([*printed, *_configurations(config, "sgd")]):
+            rows.append(_sgd_row(source, configuration))
+    return PaperTable(
+        name,
+        "SGD with i.i.d. data",
+        plain(
+            "Test accuracy of SGD after the last epoch, mean over seeds, beside the number printed"
+            " in the paper. The paper gives no learning rate for SGD; here it was searched for."
+            f" {run_words(config)}"
+        ),
+        _columns(
+            "Dataset", "Configuration", "Ours", "Lowest", "Highest", "Seeds", "Paper", "Difference"
+        ),
+        tuple(rows),
+    )
+
+
+def _sgd_row(source: Source, configuration: str) -> tuple[Cell, ...]:
+    head = plain(source.dataset), _named(configuration)
+    papers, printed = _read("paper_sgd_iid", source, "sgd", configuration)
+    papers = number(printed.value, digits=4) if printed else gap("–")
+    ours, found = _read("iid_accuracy", source, "sgd", configuration)
+    if found is None:
+        return (*head, ours, gap("–"), gap("–"), gap("–"), papers, gap("–"))
+    seeds = Cell(str(found.seeds), f"${found.seeds}$", float(found.seeds))
+    difference = found.value - printed.value if printed else None
+    return (
+        *head,
+        number(found.value, digits=4),
+        number(found.low, digits=4),
+        number(found.high, digits=4),
+        seeds,
+        papers,
+        gap("–") if difference is None else number(difference, digits=4, sign="+"),
+    )
+
+
+def _read(
+    quantity: str, source: Source, learner: str, configuration: str
+) -> tuple[Cell, Reading | None]:
+    """A quantity as a cell, and its reading; a marked gap and None where there is none."""
+    try:
+        found = QUANTITIES[quantity].read(source, learner, configuration)
+    except GapError as missing:
+        return gap(missing.word), None
+    return number(found.value, found.half_range), found
+
+
+# Continual-learning metrics, which the paper does not tabulate
+
+METRICS = {
+    "Accuracy": "sequential_accuracy",
+    "Average accuracy": "average_accuracy",
+    "Forgetting": "forgetting",
+    "Backward transfer": "backward_transfer",
+    "Forward transfer": "forward_transfer",
+}
+
+
+def metrics(
+    name: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
+) -> PaperTable:
+    rows = [
+        _metrics_row(Source(tables, paper, dataset["name"]), learner, configuration)
+        for learner in ("hebbian", "sgd")
+        for dataset in config["datasets"]
+        for configuration in _configurations(config, learner)
+    ]
+    return PaperTable(
+        name,
+        "Continual-learning metrics",
+        plain(
+            "After the last task, at the λ with the highest accuracy in sequence: accuracy over all"
+            " classes, its mean over tasks, forgetting (best accuracy on a task before the last one"
+            " was learned, minus that at the end), backward transfer (change since a task was"
+            " learned) and forward transfer (accuracy on a task just before it is learned, minus"
+            " that of the untrained network). Last, i.i.d. accuracy at the λ that is best for it."
+            f" Mean over seeds ± half the range. {run_words(config)}"
+        ),
+        _columns(
+            "Learner", "Dataset", "Configuration", "λ", *METRICS, "i.i.d. λ", "i.i.d. accuracy"
+        ),
+        tuple(rows),
+    )
+
+
+def _metrics_row(source: Source, learner: str, configuration: str) -> tuple[Cell, ...]:
+    cells = [_read(quantity, source, learner, configuration) for quantity in METRICS.values()]
+    iid, best_iid = _read("iid_accuracy", source, learner, configuration)
+    return (
+        plain("SGD" if learner == "sgd" else "Hebbian"),
+        plain(source.dataset),
+        _named(configuration),
+        _power(cells[0][1]),
+        *(cell for cell, _ in cells),
+        _power(best_iid),
+        iid,
+    )
+
+
+def _power(found: Reading | None) -> Cell:
+    if found is None or found.power is None:
+        return gap("–")
+    return Cell(number_text(found.power), f"${number_text(found.power)}$", found.power)

@@ -1,0 +1,416 @@
+"""Verdicts on the paper's claims: each can come out every way, and never by accident."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import little_run
+from little_run import changed, run_of
+from snap import SnapError
+from snap.report import claims
+from snap.report.claim_data import COMPARISONS, Comparison
+from snap.report.frames import Tables
+
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "workflow/claims.yaml"
+CLAIMS = claims.load(FILE)
+PAPER = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
+REDUCED = "quick (reduced: 9 pairs)"
+
+HEBBIAN_SS = ("hebbian", "sigmoid-sigmoid-neuron")
+HEBBIAN_LL = ("hebbian", "linear-linear")
+SGD_SS = ("sgd", "sigmoid-sigmoid-neuron")
+SGD_LL = ("sgd", "linear-linear")
+EXPONENTIAL = ("exponential-linear-neuron", "exponential-exponential-neuron")
+SYNAPSE = ("sgd", "sigmoid-sigmoid-synapse")
+
+
+def judged(tables, only=None):
+    """The verdicts of a run by claim, or one claim's."""
+    found = {verdict.id: verdict for verdict in claims.judge(CLAIMS, tables, PAPER)}
+    return found[only] if only else found
+
+
+def test_the_ten_claims_of_the_paper_are_there_in_order():
+    assert [claim.id for claim in CLAIMS] == [
+        "iid-growth-equal",
+        "iid-growth-equal-sgd",
+        "sequence-sigmoid-best",
+        "sequence-exponential-worst",
+        "sequence-linear-between",
+        "sigmoid-neuron-no-forgetting",
+        "linear-hebbian-less-than-sgd",
+        "sgd-sigmoid-slows",
+        "sgd-accurate-before-consolidated",
+        "sgd-synapse-fails",
+    ]
+    assert [claim.id for claim in CLAIMS if claim.needs == "full"] == [
+        "iid-growth-equal",
+        "iid-growth-equal-sgd",
+        "sgd-synapse-fails",
+    ]
+    labels = [part for claim in CLAIMS for part in claim.where.split() if ":" in part]
+    paper = ROOT.parent / "shared/paper/snap.tex"
+    if paper.is_file():
+        source = paper.read_text()
+        assert all(f"\\label{{{label.strip(',')}}}" in source for label in labels)
+
+
+def test_a_run_like_the_paper_reproduces_all_but_what_the_paper_contradicts(tmp_path):
+    found = judged(run_of(tmp_path, changed()))
+    against = {name for name, verdict in found.items() if verdict.verdict != "reproduced"}
+    # SGD's configurations cannot all be equal while one of them fails.
+    assert against == {"iid-growth-equal-sgd"}
+    assert all(verdict.seeds == 2 and verdict.numbers for verdict in found.values())
+
+
+@pytest.mark.parametrize(
+    ("claim", "changes", "expected"),
+    [
+        ("iid-growth-equal", [(*HEBBIAN_LL, "iid", 0.77)], "reproduced"),
+        ("iid-growth-equal", [(*HEBBIAN_LL, "iid", 0.75)], "partly"),
+        ("iid-growth-equal", [(*HEBBIAN_LL, "iid", 0.6)], "not"),
+        ("iid-growth-equal-sgd", [(*SYNAPSE, "iid", 0.93)], "reproduced"),
+        ("iid-growth-equal-sgd", [(*SYNAPSE, "iid", 0.88)], "partly"),
+        ("iid-growth-equal-sgd", [(*SYNAPSE, "iid", 0.5)], "not"),
+        ("sequence-sigmoid-best", [(*HEBBIAN_LL, "sequential", 0.77)], "reproduced"),
+        ("sequence-sigmoid-best", [(*HEBBIAN_LL, "sequential", 0.81)], "partly"),
+        ("sequence-sigmoid-best", [(*HEBBIAN_LL, "sequential", 0.9)], "not"),
+        (
+            "sequence-sigmoid-best",
+            [("hebbian", "exponential-linear-neuron", "sequential", 0.9)],
+            "not",
+        ),
+        # The lowest of the others counts, and it may be synapse-wise.
+        (
+            "sequence-exponential-worst",
+            [("hebbian", "sigmoid-linear-synapse", "sequential", 0.1)],
+            "partly",
+        ),
+        ("sequence-exponential-worst", [(*HEBBIAN_LL, "iid", 0.86)], "partly"),
+        (
+            "sequence-exponential-worst",
+            [(*HEBBIAN_LL, "sequential", 0.1), (*HEBBIAN_LL, "iid", 0.95)],
+            "not",
+        ),
+        ("sequence-linear-between", [(*HEBBIAN_LL, "sequential", 0.1)], "partly"),
+        ("sequence-linear-between", [(*HEBBIAN_LL, "forgetting", 0.9)], "partly"),
+        ("sequence-linear-between", [(*HEBBIAN_LL, "forgetting", 0.0)], "partly"),
+        (
+            "sequence-linear-between",
+            [("hebbian", "*", "sequential", 0.1), ("hebbian", "*", "forgetting", 0.9)]
+            + [("hebbian", name, "sequential", 0.9) for name in EXPONENTIAL]
+            + [("hebbian", name, "forgetting", 0.1) for name in EXPONENTIAL]
+            + [(*HEBBIAN_LL, "sequential", 0.5), (*HEBBIAN_LL, "forgetting", 0.5)],
+            "not",
+        ),
+        ("sigmoid-neuron-no-forgetting", [(*HEBBIAN_SS, "forgetting", 0.02)], "reproduced"),
+        ("sigmoid-neuron-no-forgetting", [(*HEBBIAN_SS, "forgetting", 0.021)], "partly"),
+        ("sigmoid-neuron-no-forgetting", [(*HEBBIAN_SS, "forgetting", 0.11)], "not"),
+        ("linear-hebbian-less-than-sgd", [(*HEBBIAN_LL, "forgetting", 0.85)], "reproduced"),
+        ("linear-hebbian-less-than-sgd", [(*HEBBIAN_LL, "forgetting", 0.89)], "partly"),
+        ("linear-hebbian-less-than-sgd", [(*HEBBIAN_LL, "forgetting", 0.9)], "not"),
+        ("sgd-sigmoid-slows", [(*SGD_SS, "forgetting", 0.15)], "partly"),
+        ("sgd-sigmoid-slows", [(*SGD_SS, "retention", 0.41)], "partly"),
+        ("sgd-sigmoid-slows", [(*SGD_SS, "forgetting", 0.0), (*SGD_SS, "retention", 0.4)], "not"),
+        ("sgd-accurate-before-consolidated", [(*SGD_SS, "p95", 0.95)], "partly"),
+        (
+            "sgd-accurate-before-consolidated",
+            [(*SGD_SS, "p95", 0.95), (*SGD_SS, "p50", 0.95), (*SGD_SS, "own_accuracy", 0.5)],
+            "not",
+        ),
+        ("sgd-synapse-fails", [(*SYNAPSE, "iid", 0.4)], "reproduced"),
+        ("sgd-synapse-fails", [(*SYNAPSE, "iid", 0.6)], "partly"),
+        ("sgd-synapse-fails", [(*SYNAPSE, "iid", 0.9)], "not"),
+    ],
+)
+def test_a_verdict_follows_the_numbers(tmp_path, claim, changes, expected):
+    verdict = judged(run_of(tmp_path, changed(*changes)), claim)
+    assert verdict.verdict == expected, verdict.numbers
+    assert verdict.reason.endswith(".")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.decimals(0, 1, places=4))
+def test_forgetting_is_graded_by_the_two_margins(forgetting):
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = changed((*HEBBIAN_SS, "forgetting", float(forgetting)))
+        found = judged(run_of(Path(folder), numbers), "sigmoid-neuron-no-forgetting")
+    value = float(forgetting)
+    expected = "reproduced" if value <= 0.02 else "partly" if value <= 0.1 else "not"
+    assert found.verdict == expected
+    assert found.tests[0].value == value
+
+
+margins = st.integers(-5, 5).map(float)
+comparisons = st.builds(Comparison, st.sampled_from(sorted(COMPARISONS)), margins)
+
+
+@given(comparisons, comparisons)
+def test_a_wider_comparison_is_one_that_is_met_whenever_the_other_is(narrow, wide):
+    halves = [value / 2 for value in range(-20, 21)]
+    assert narrow.implies(wide) == all(wide.holds(v) for v in halves if narrow.holds(v))
+
+
+def test_numbers_are_told_in_a_sentence(tmp_path):
+    found = judged(run_of(tmp_path, changed()))
+    assert found["sequence-sigmoid-best"].numbers == (
+        "Accuracy in sequence, best sigmoidal hidden layer minus best of all others: S.L. neuron"
+        " (λ = 16) 0.800 ± 0.001 minus L.L. (λ = 16) 0.500 ± 0.001 = 0.300."
+    )
+    assert "from SGD S.S. synapse 0.360 ± 0.001 to SGD" in found["iid-growth-equal-sgd"].numbers
+    assert "0.590 apart" in found["iid-growth-equal-sgd"].numbers
+    assert found["sigmoid-neuron-no-forgetting"].tests[0].wanted == (
+        "at most 0.02; partly: at most 0.1"
+    )
+    one = judged(
+        run_of(tmp_path, changed((*HEBBIAN_LL, "forgetting", 0.0))), "sequence-linear-between"
+    )
+    assert one.reason == (
+        "3 of 4 tests met. Met by the wider margin only: forgetting, linear minus best neuron-wise"
+        " sigmoidal hidden layer is -0.010, wanted at least 0.02; partly: at least -0.02."
+    )
+
+
+# What cannot be tested
+
+
+def test_a_reduced_run_cannot_speak_of_ten_epochs_on_all_data(tmp_path):
+    found = judged(run_of(tmp_path, changed(), run=REDUCED))
+    for name in ("iid-growth-equal", "iid-growth-equal-sgd", "sgd-synapse-fails"):
+        assert found[name].verdict == "not testable"
+        assert "ten epochs on all data" in found[name].reason
+        assert {test.outcome for test in found[name].tests} == {"not testable"}
+        assert found[name].numbers  # for information
+        assert found[name].run == REDUCED
+    assert found["sequence-sigmoid-best"].verdict == "reproduced"
+
+
+def test_synthetic_data_say_nothing(tmp_path):
+    found = judged(run_of(tmp_path, changed(), dataset="Synthetic"))
+    for verdict in found.values():
+        assert verdict.dataset == "Synthetic"
+        assert verdict.verdict == "not testable"
+        assert verdict.reason == "Synthetic data say nothing about the paper."
+        assert verdict.numbers == ""
+        assert all(test.value is None for test in verdict.tests)
+
+
+def test_a_missing_configuration_is_named(tmp_path):
+    numbers = changed()
+    del numbers[SGD_LL]
+    found = judged(run_of(tmp_path, numbers))
+    assert found["linear-hebbian-less-than-sgd"].verdict == "not testable"
+    assert "SGD L.L. is missing from the table sequential" in (
+        found["linear-hebbian-less-than-sgd"].reason
+    )
+    # One test of the claim can still be told, but the claim as a whole cannot.
+    slows = found["sgd-sigmoid-slows"]
+    assert slows.verdict == "not testable"
+    assert [test.outcome for test in slows.tests] == ["reproduced", "not testable"]
+    assert found["iid-growth-equal-sgd"].verdict == "not testable"
+    assert found["sequence-sigmoid-best"].verdict == "reproduced"
+
+
+def test_divergence_leaves_the_best_of_a_group_known_but_not_the_lowest(tmp_path):
+    diverged = ("hebbian", "exponential-linear-neuron")
+    numbers = changed((*diverged, "iid", None), (*diverged, "sequential", None))
+    found = judged(run_of(tmp_path, numbers))
+    worst = found["sequence-exponential-worst"]
+    assert worst.verdict == "reproduced"
+    assert "E.L. neuron diverged in every run" in worst.numbers
+    assert found["iid-growth-equal"].verdict == "not testable"
+    assert "E.L. neuron diverged in every run" in found["iid-growth-equal"].reason
+
+
+def test_a_group_that_diverged_altogether_is_a_gap(tmp_path):
+    numbers = changed(("hebbian", "*", "sequential", None))
+    found = judged(run_of(tmp_path, numbers), "sequence-sigmoid-best")
+    assert found.verdict == "not testable"
+    assert "diverged in every run" in found.reason
+
+
+def test_no_final_run_because_every_pair_diverged(tmp_path):
+    rows = little_run.rows_of(changed())
+    for name in ("iid", "sequential", "matrix"):
+        rows[name] = [row for row in rows[name] if row["configuration"] != HEBBIAN_SS[1]]
+    for row in rows["selected"]:
+        if row["configuration"] == HEBBIAN_SS[1]:
+            row |= {"eta": None, "alpha": None, "status": "all diverged"}
+    found = judged(little_run.write(tmp_path, rows), "sigmoid-neuron-no-forgetting")
+    assert found.verdict == "not testable"
+    assert "S.S. neuron diverged with every pair" in found.reason
+
+
+def test_one_seed_that_diverged_is_told_and_not_counted(tmp_path):
+    rows = little_run.rows_of(changed())
+    for row in rows["sequential"]:
+        if (row["learner"], row["configuration"], row["seed"]) == (*SGD_SS, 1):
+            row |= dict.fromkeys(["accuracy", "forgetting"]) | {"diverged": 7}
+    # The seed that diverged got one task far, and kept it perfectly.
+    rows["matrix"] = [
+        row
+        for row in rows["matrix"]
+        if (row["learner"], row["configuration"], row["seed"]) != (*SGD_SS, 1)
+    ] + [
+        {**row, "accuracy": 1.0}
+        for row in rows["matrix"]
+        if (row["learner"], row["configuration"], row["seed"]) == (*SGD_SS, 1) and row["after"] < 3
+    ]
+    found = judged(little_run.write(tmp_path, rows), "sgd-sigmoid-slows")
+    assert found.seeds == 1
+    assert "(1 of 2 seeds diverged)" in found.numbers
+    assert found.tests[1].value == pytest.approx(0.1)
+
+
+def test_numbers_that_are_no_numbers_are_gaps(tmp_path):
+    rows = little_run.rows_of(changed())
+    for row in rows["sequential"]:
+        row["forgetting"] = None
+    found = judged(little_run.write(tmp_path, rows), "sigmoid-neuron-no-forgetting")
+    assert found.verdict == "not testable"
+    assert found.tests[0].value is None
+
+
+def test_empty_and_absent_tables_leave_every_claim_untestable(tmp_path):
+    empty = claims.judge(CLAIMS, little_run.write(tmp_path, {}), PAPER)
+    assert {verdict.dataset for verdict in empty} == {"MNIST", "FashionMNIST"}
+    assert {verdict.verdict for verdict in empty} == {"not testable"}
+    assert len(empty) == 2 * len(CLAIMS)
+    run_of(tmp_path, changed())
+    (tmp_path / "consolidation.csv").unlink()
+    found = judged(Tables(tmp_path), "sgd-accurate-before-consolidated")
+    assert found.verdict == "not testable"
+    assert found.reason.startswith("The run has no table consolidation; needed for: accuracy on")
+
+
+# Files
+
+
+def test_verdicts_are_written_as_json_and_flat(tmp_path):
+    tables = run_of(tmp_path / "tables", changed((*HEBBIAN_SS, "iid", None)))
+    verdicts = claims.judge(CLAIMS, tables, PAPER)
+    claims.write(verdicts, tmp_path / "claims.json", tmp_path / "claims.csv")
+    entries = json.loads((tmp_path / "claims.json").read_text())
+    assert len(entries) == len(CLAIMS)
+    keys = "id claim where figure dataset verdict reason numbers seeds tests".split()
+    assert all(set(keys) <= set(entry) for entry in entries)
+    assert set(entries[0]["tests"][0]) == {"what", "value", "wanted", "outcome"}
+    with (tmp_path / "claims.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(claim.tests) for claim in CLAIMS)
+    assert rows[0]["value"] == ""  # the spread of a group of which one diverged
+    assert rows[2]["id"] == "sequence-sigmoid-best"
+    assert float(rows[2]["value"]) == pytest.approx(0.3)
+    assert rows[2]["outcome"] == rows[2]["verdict"] == "reproduced"
+
+
+# The file of claims
+
+
+def entry() -> dict:
+    """A claim that is right."""
+    group = {"learner": "hebbian", "hidden": "sigmoid"}
+    test = {
+        "what": "a number",
+        "quantity": "forgetting",
+        "of": group,
+        "minus": {"learner": "sgd", "configuration": "linear-linear"},
+        "reproduced": "at most 0.1",
+        "partly": "at most 0.2",
+    }
+    return {"id": "mine", "claim": "c", "where": "w", "figure": "iid", "tests": [test]}
+
+
+def load(tmp_path, *entries):
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump(list(entries)))
+    return claims.load(path)
+
+
+def test_a_claim_can_be_added_without_code(tmp_path):
+    (claim,) = load(tmp_path, entry())
+    assert claim.needs == "any"
+    assert claim.tests[0].ask.of.configurations == (
+        "sigmoid-linear-neuron",
+        "sigmoid-sigmoid-neuron",
+        "sigmoid-linear-synapse",
+        "sigmoid-sigmoid-synapse",
+    )
+    verdicts = claims.judge([claim], run_of(tmp_path, changed()), PAPER)
+    assert [verdict.verdict for verdict in verdicts] == ["reproduced"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key", "says"),
+    [
+        ("figure", ..., "figure", "is missing"),
+        ("tests", [], "tests", "at least one"),
+        ("id", "Not This", "id", "small letters"),
+        ("claim", 3, "claim", "must be text"),
+        ("figure", "portrait", "figure", "must be one of headline"),
+        ("needs", "luck", "needs", "must be one of any, full"),
+        ("colour", "red", "colour", "is unknown"),
+        ("tests.0", "text", "tests.1", "must hold keys"),
+        ("tests.0.quantity", "joy", "tests.1.quantity", "must be one of iid_accuracy"),
+        ("tests.0.of", ..., "tests.1.of", "is missing"),
+        ("tests.0.off", {}, "tests.1.off", "is unknown"),
+        ("tests.0.of.learner", "adam", "tests.1.of.learner", "must be one of hebbian, sgd"),
+        ("tests.0.of.learner", ..., "tests.1.of.learner", "is missing"),
+        ("tests.0.of.hidden", "cubic", "tests.1.of.hidden", "must be one of linear"),
+        ("tests.0.of.hidden", ["sigmoid", "cubic"], "tests.1.of.hidden", "must be one of linear"),
+        ("tests.0.of.take", "second", "tests.1.of.take", "must be one of best"),
+        ("tests.0.of.configuration", "linear-linear", "tests.1.of", "not both"),
+        ("tests.0.minus.configuration", "cubic", "tests.1.minus.configuration", "unknown"),
+        ("tests.0.minus.quantity", "joy", "tests.1.minus.quantity", "must be one of"),
+        ("tests.0.reproduced", ">= 0.1", "tests.1.reproduced", "must be at least"),
+        ("tests.0.reproduced", "at most nothing", "tests.1.reproduced", "must be a number"),
+        ("tests.0.reproduced", "at most nan", "tests.1.reproduced", "finite"),
+        ("tests.0.partly", "at most 0.05", "tests.1.partly", "must be wider"),
+        ("tests.0.partly", "at least 0.2", "tests.1.partly", "must be wider"),
+        ("tests.0.partly", {"what": "x"}, "tests.1.partly.quantity", "is missing"),
+    ],
+)
+def test_a_fault_is_named_by_claim_and_key(tmp_path, path, value, key, says):
+    wrong = copy.deepcopy(entry())
+    place = wrong
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    for name in parents:
+        place = place[name]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    with pytest.raises(SnapError) as error:
+        load(tmp_path, wrong)
+    assert str(error.value).startswith(f"claims.yaml: claim {wrong.get('id')}: key {key}")
+    assert says in str(error.value)
+
+
+def test_a_group_must_choose_something(tmp_path):
+    wrong = entry()
+    wrong["tests"][0]["of"] = {"learner": "sgd", "hidden": "exponential", "focus": "synapse"}
+    with pytest.raises(SnapError, match="no such configuration of sgd"):
+        load(tmp_path, wrong)
+
+
+def test_other_faults_of_the_file(tmp_path):
+    with pytest.raises(SnapError, match="claim mine: key id: another claim has it too"):
+        load(tmp_path, entry(), entry())
+    with pytest.raises(SnapError, match="claim 1: it must hold keys"):
+        load(tmp_path, "text")
+    (tmp_path / "claims.yaml").write_text("a: 1")
+    with pytest.raises(SnapError, match="must hold a list"):
+        claims.load(tmp_path / "claims.yaml")
+    (tmp_path / "claims.yaml").write_text("[")
+    with pytest.raises(SnapError, match="cannot be read"):
+        claims.load(tmp_path / "claims.yaml")

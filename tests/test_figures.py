@@ -1,0 +1,269 @@
+"""Every figure from made-up tables: whole, with gaps, and with nothing in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from PIL import Image
+
+from little_run import as_in_the_paper, rows_of, write
+from snap.cli import main
+from snap.errors import SnapError
+from snap.protocol import LADDER
+from snap.report import catalog
+from snap.report.figures import MODULES, base, draw
+from snap.report.figures.sequence import progress
+from snap.report.figures.weights import measured_growth, mosaic
+from snap.report.frames import Tables
+
+ROOT = Path(__file__).parents[1]
+STYLE = base.read_style(ROOT / "workflow/style.yaml")
+PAPER = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
+DATASETS = ("MNIST", "FashionMNIST")
+TASKS = 3
+
+
+def rows(numbers=None) -> dict[str, list[dict]]:
+    """The little run on both datasets, with curves, a search and a ladder besides."""
+    merged: dict[str, list[dict]] = {}
+    for dataset in DATASETS:
+        for table, found in rows_of(numbers or as_in_the_paper(), dataset).items():
+            merged.setdefault(table, []).extend(found)
+    for row in merged["matrix"]:
+        row["classes"] = f"{2 * row['task'] - 2}+{2 * row['task'] - 1}"
+    for outcome in merged["sequential"]:
+        if outcome.get("diverged"):
+            continue
+        for at in range(TASKS * 4 + 1):
+            point = {"training": -(-at // 4), "epoch": 1, "samples": at * 100}
+            values = {f"task{n}": 0.9 if at >= 4 * n else 0.1 for n in range(1, TASKS + 1)}
+            merged["curve"].append(outcome | point | values)
+    for cell in merged["selected"]:
+        if cell["learner"] == "hebbian":
+            for eta in (0.1, 0.3):
+                merged["search"].append(
+                    cell | {"eta": eta, "seed": 0, "accuracy": 0.5 + eta, "protocol": "reference"}
+                )
+    for dataset in DATASETS:
+        for step, (switch, protocol) in enumerate(LADDER):
+            merged["ladder"].append(
+                {"dataset": dataset, "configuration": "linear-linear", "step": step}
+                | {"switch": switch, "protocol": protocol.text, "lambda": 16, "seed": 0}
+                | {"iid_accuracy": step / 10 or None, "iid_diverged": None if step else 7}
+                | {"sequential_accuracy": step / 20, "forgetting": 0.1}
+            )
+    for state in merged["consolidation"]:
+        state |= {f"p{p}": p / 100 for p in (0, 5, 25, 50, 75, 95, 100)}
+    return merged
+
+
+def drawing(tables: Tables, name: str, **options) -> tuple[str, base.Drawing]:
+    kind, dataset = catalog.find(name)
+    return kind.name, base.Drawing(tables, STYLE, PAPER, dataset, **options)
+
+
+NAMES = catalog.names(DATASETS)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Tables:
+    folder = tmp_path_factory.mktemp("whole")
+    made = rows()
+    for row in made["curve"]:
+        row.pop("accuracy", None)
+    tables = write(folder, made)
+    # Curves have a column per task besides those every curve has.
+    pd.DataFrame([{"run": "paper", **row} for row in made["curve"]]).to_csv(
+        folder / "curve.csv", index=False
+    )
+    return tables
+
+
+def test_every_kind_of_figure_has_what_draws_it_and_a_caption():
+    assert {kind.name for kind in catalog.KINDS} == set(MODULES)
+    for kind in catalog.KINDS:
+        caption = (ROOT / f"reports/captions/{kind.name}.rst").read_text()
+        assert len(caption.split()) > 20, kind.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_drawn_with_its_data_and_its_finding(whole, tmp_path, name):
+    kind, dataset = catalog.find(name)
+    weights = tmp_path / "weights.npz"
+    np.savez(weights, **{"hebbian linear-linear": np.random.default_rng(0).random((5, 784))})
+    options = {
+        "tables": whole.folder,
+        "style": ROOT / "workflow/style.yaml",
+        "weights": weights,
+        "paper": ROOT / "workflow/paper.yaml",
+        "caption": ROOT / f"reports/captions/{kind.name}.rst",
+        "output": tmp_path / f"{name}.png",
+    }
+    given = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
+    code = main(["report", "figure", name, *given])
+    assert code == 0
+    assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    width, height = Image.open(tmp_path / f"{name}.png").size
+    assert 900 < width < 2200
+    assert 300 < height < 2600
+    about = json.loads((tmp_path / f"{name}.json").read_text())
+    assert about["dataset"] == dataset
+    assert len(about["alt"].split()) > 5
+    assert ".png" not in about["alt"]
+    assert set(about["sources"]) <= {path.stem for path in whole.folder.glob("*.csv")}
+    assert len(pd.read_csv(tmp_path / f"{name}.csv"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_at_all_is_said_and_not_passed_over(tmp_path, name):
+    """A run of one dataset of which nothing came out: no crash, and the gap is named."""
+    cells = [row | {"status": "all diverged"} for row in rows()["selected"]]
+    tables = write(tmp_path, {"selected": cells})
+    kind, request = drawing(tables, name)
+    drawn = draw(kind, request)
+    if kind not in ("growth", "network"):
+        assert drawn.gaps
+    base.plt.close(drawn.figure)
+
+
+def test_a_diverged_cell_is_a_gap_in_the_line_and_in_words(tmp_path):
+    made = rows()
+    for row in made["sequential"]:
+        if (row["configuration"], row["lambda"]) == ("linear-linear", 16):
+            row |= {"accuracy": None, "diverged": 5}
+    drawn = draw(*drawing(write(tmp_path, made), "sequential"))
+    linear = drawn.data[drawn.data["configuration"] == "linear-linear"].set_index("lambda")
+    assert linear.loc[16, "mean"].isna().all()
+    assert linear.loc[1, "mean"].notna().all()
+    assert "MNIST, linear-linear: no result at λ = 16" in drawn.gaps
+    base.plt.close(drawn.figure)
+
+
+def test_a_line_breaks_where_a_result_is_missing(tmp_path):
+    """The cross that marks the gap stands on the axis, at the λ that is missing."""
+    made = rows()
+    made["iid"] = [
+        r for r in made["iid"] if (r["configuration"], r["lambda"]) != ("linear-linear", 1)
+    ]
+    drawn = draw(*drawing(write(tmp_path, made), "iid"))
+    marks = [mark for mark in drawn.figure.axes[0].lines if mark.get_marker() == "x"]
+    assert [list(mark.get_xdata()) for mark in marks] == [[1.0]]
+    base.plt.close(drawn.figure)
+
+
+def test_seeds_are_a_mean_and_a_band(whole):
+    drawn = draw(*drawing(whole, "iid"))
+    cell = drawn.data.query("dataset == 'MNIST' and configuration == 'linear-linear'")
+    best = cell.set_index("lambda").loc[16]
+    assert best["mean"] == pytest.approx(0.8)
+    assert (best["low"], best["high"]) == (pytest.approx(0.799), pytest.approx(0.801))
+    assert best["seeds"] == 2
+    base.plt.close(drawn.figure)
+
+
+def test_a_growth_has_one_colour_and_focus_one_line():
+    request = base.Drawing(Tables(Path()), STYLE, PAPER)
+    neuron, synapse = (request.look(f"sigmoid-linear-{focus}") for focus in ("neuron", "synapse"))
+    assert neuron["color"] == synapse["color"]
+    assert (neuron["linestyle"], synapse["linestyle"]) == ("-", ":")
+    colors = [look["color"] for look in STYLE["growths"].values()]
+    assert len(set(colors)) == len(colors) == 5
+    assert request.look("exponential-sigmoid-neuron")["color"] == STYLE["other"]["color"]
+
+
+def test_the_best_lambda_is_shown_and_named(whole):
+    drawn = draw(*drawing(whole, "curves-MNIST"))
+    assert set(drawn.data["lambda"]) == {16.0}
+    assert all("λ = 16" in axis.get_title() for axis in drawn.figure.axes[:5])
+    base.plt.close(drawn.figure)
+
+
+def test_the_papers_lambda_is_a_gap_where_it_was_not_run(whole):
+    drawn = draw(*drawing(whole, "curves-paper-MNIST"))
+    assert any("λ = 32: not part of this run" in sentence for sentence in drawn.gaps)
+    base.plt.close(drawn.figure)
+
+
+def test_every_task_is_one_unit_long():
+    curve = pd.DataFrame({"training": [0, 1, 1, 2, 2, 2], "samples": [0, 50, 100, 200, 300, 500]})
+    assert list(progress(curve)["progress"]) == [0, 0.5, 1, 1.25, 1.5, 2]
+
+
+def test_measured_growth_is_linear_saturating_and_exponential():
+    linear = measured_growth("linear", "reference", 20, 0.05)
+    assert np.allclose(np.diff(linear), 0.05)
+    sigmoid = measured_growth("sigmoid", "reference", 200, 0.3)
+    assert sigmoid[-1] == pytest.approx(1, abs=1e-3)
+    assert max(sigmoid) <= 1.2
+    rule = "reference+neuron_exponential=multiply"
+    exponential = np.array(measured_growth("exponential", rule, 20, 0.1))
+    assert np.allclose(exponential[1:] / exponential[:-1], 1.1)
+
+
+def test_a_mosaic_shows_every_neuron_from_dark_to_light():
+    weights = np.zeros((3, 16))
+    weights[:, 5] = [1, 2, 4]
+    sheet = mosaic(weights)
+    assert sheet.shape == (11, 11)
+    assert (sheet == 1).sum() == 3
+
+
+def test_a_reduced_run_says_so_in_the_picture(tmp_path):
+    made = rows()
+    for named in ("paper", "quick (reduced: five samples)"):
+        tables = write(tmp_path / named[:5], made, named)
+        kind, request = drawing(tables, "iid")
+        drawn = draw(kind, request)
+        base.save(
+            drawn, catalog.find("iid")[0], "iid", request, "", tmp_path / named[:5] / "iid.png"
+        )
+        texts = [text.get_text() for text in drawn.figure.texts]
+        assert any("five samples" in text for text in texts) == ("reduced" in named)
+
+
+def test_same_tables_same_files(whole, tmp_path):
+    for folder in ("one", "two"):
+        kind, request = drawing(whole, "sequential")
+        with base.looks(STYLE):
+            drawn = draw(kind, request)
+            stem = tmp_path / folder / "sequential.png"
+            base.save(drawn, catalog.find("sequential")[0], "sequential", request, "c", stem)
+    for suffix in ("png", "pdf", "csv", "json"):
+        one, two = (tmp_path / f / f"sequential.{suffix}" for f in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes(), suffix
+
+
+@pytest.mark.parametrize("name", ["", "nothing", "curves", "curves-../x", "iid-MNIST"])
+def test_an_unknown_figure_is_named(name):
+    with pytest.raises(SnapError, match="there is no figure"):
+        catalog.find(name)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "rc: 5", "rc: {no.such: 1}", "a: [", "rc: {}\ntasks: nope\nheat: x"]
+)
+def test_a_style_that_cannot_be_used_is_named(tmp_path, text):
+    path = tmp_path / "style.yaml"
+    path.write_text(text)
+    with pytest.raises(SnapError, match=r"style\.yaml cannot be used as a style"):
+        base.read_style(path)
+
+
+def test_drawing_code_has_a_version_that_comments_do_not_change(tmp_path, monkeypatch):
+    module = tmp_path / "report" / "catalog.py"
+    module.parent.mkdir()
+    monkeypatch.setattr(catalog, "__file__", str(module))
+    versions = []
+    for code in (
+        'def f():\n    """Says."""\n    return 1\n',
+        'def f():\n    """Says more."""\n    return 1  # why\n',
+        'def f():\n    """Says."""\n    return 2\n',
+    ):
+        module.write_text(code)
+        versions.append(catalog.code_version())
+    assert versions[0] == versions[1] != versions[2]

@@ -1,0 +1,405 @@
+"""The report's page and provenance, without a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import report_folder
+from report_folder import CLAIMS, DATASETS, KINDS, TABLES, Run
+from snap.errors import SnapError
+from snap.protocol import AGREED, SWITCHES
+from snap.report import claims, page, provenance
+from snap.trial import SEMANTICS
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror="alert(1)">',
+    "{{7*7}}",
+    "</script></style></textarea></pre>",
+    "' onmouseover='alert(1)",
+]
+NO_END = {"meta", "link", "img", "br", "hr", "input", "wbr", "col"}
+
+
+class Reader(HTMLParser):
+    """What a page is made of: its elements with their attributes, and its text."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.unbalanced: list[str] = []
+        self.words: list[str] = []
+        self.feed(content)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in NO_END:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.unbalanced.append(tag)
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self.open):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+    def values(self, attribute: str) -> list[str]:
+        return [a[attribute] for _, a in self.elements if a.get(attribute) is not None]
+
+
+@pytest.fixture
+def run(tmp_path) -> Run:
+    return report_folder.build(tmp_path)
+
+
+def written(run: Run) -> Reader:
+    page.write(run.folder, run.page, run.figures, run.tables)
+    return Reader(run.page.read_text())
+
+
+@pytest.fixture
+def read(run) -> Reader:
+    return written(run)
+
+
+# What is on it
+
+
+def test_every_figure_is_on_the_page_with_its_words_and_links(run, read):
+    ids, links, alts = read.values("id"), read.values("href"), read.values("alt")
+    assert len(run.figures) == 4 + 7 * len(DATASETS)
+    for name in run.figures:
+        about = json.loads((run.folder / "figures" / f"{name}.json").read_text())
+        assert f"figure-{name.lower()}" in ids
+        assert f"#figure-{name.lower()}" in links
+        assert about["alt"] in alts
+        assert about["title"] in read.text
+        for gap in about["gaps"]:
+            assert gap in read.text
+        if about["paper"]:
+            assert f"In the paper: {about['paper']}" in read.text
+        for file in (f"figures/{name}.csv", f"figures/{name}.pdf"):
+            assert f"./{file}" in links
+        for source in about["sources"]:
+            assert f"./tables/{source}.csv" in links
+    images = [value for value in read.values("src") if value.startswith("data:image/png")]
+    assert len(images) == len(run.figures)
+
+
+def test_the_headline_stands_first_and_sections_follow_in_order(read):
+    ids = read.values("id")
+    sections = list(dict.fromkeys(section for _, _, section, _, _ in KINDS[1:]))
+    order = ["figure-headline", "claims"]
+    order += [f"section-{page.slug(section)}" for section in sections]
+    order += ["tables", "protocol", "provenance"]
+    assert [i for i in ids if i in order] == order
+    assert "section-headline" not in ids
+
+
+def test_every_table_is_on_the_page(run, read):
+    links = read.values("href")
+    for name, title in TABLES.items():
+        assert title in read.text
+        for ending in ("csv", "md", "tex"):
+            assert f"./paper/{name}.{ending}" in links
+    assert read.text.count("0.708 ± 0.004") >= len(TABLES)
+    assert "diverged" in read.text
+    assert "missing" in read.text
+
+
+def test_links_lead_from_where_the_page_stands_to_the_run(run, tmp_path):
+    output = tmp_path / "elsewhere" / "report.html"
+    page.write(run.folder, output, run.figures, run.tables)
+    assert "../figures/headline.csv" in Reader(output.read_text()).values("href")
+
+
+def test_every_claim_has_a_verdict_per_dataset_and_leads_to_what_shows_it(read):
+    for name, claim, _, _, _ in CLAIMS:
+        assert f"claim-{name}" in read.values("id")
+        assert f"{claim}." in read.text
+    links = read.values("href")
+    for target in ("figure-curves-mnist", "figure-curves-fashionmnist", "table-sgd-iid"):
+        assert f"#{target}" in links
+    assert links.count("#claim-iid-sgd") == 1, "the table says which claim it shows"
+    assert "0.3731, wanted at least 0.05" in read.text
+
+
+def test_the_summary_counts_verdicts_in_words(read):
+    assert "MNIST: 4 of 8 claims reproduced, 1 partly, 2 not, 1 not testable." in read.text
+    assert "FashionMNIST: 2 of 8 claims reproduced, 3 partly, 2 not, 1 not testable." in read.text
+
+
+def test_verdicts_are_those_of_the_claims():
+    assert tuple(page.VERDICTS) == claims.VERDICTS
+
+
+def test_every_verdict_has_a_symbol_of_its_own(read):
+    for verdict in page.VERDICTS:
+        assert f"icon-{page.slug(verdict)}" in read.values("id")
+        assert f"#icon-{page.slug(verdict)}" in read.values("href")
+
+
+def test_protocol_switches_and_provenance_are_on_the_page(read):
+    for name, switch in SWITCHES.items():
+        assert f"{name} {switch.values[0]} {switch.reference}".replace(" ", "") in "".join(
+            read.text.split()
+        )
+        assert switch.meaning in read.text
+    for name, meaning in AGREED.items():
+        assert f"{name}{meaning}" in read.text
+    found = report_folder.provenance()
+    for text in (found["date"], found["git"]["commit"], "with changes not committed", "8.0 GiB"):
+        assert text in read.text
+    assert "protocol: reference" in read.text, "the config, as YAML"
+    assert "Reduced run: 16,000 training" in read.text
+
+
+def test_a_run_in_full_has_no_banner_and_what_is_unknown_a_dash(run):
+    run.change("provenance.json", reduced="", git=None, costs=None)
+    read = written(run)
+    assert "Reduced run" not in read.text
+    assert "not in a git repository" in read.text
+    assert "no account of its jobs" in read.text
+
+
+def test_the_page_is_whole(read):
+    """Every element is closed, no id is given twice, every link within the page has its target."""
+    assert read.unbalanced == []
+    assert read.open == []
+    ids = read.values("id")
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in read.values("href") if link.startswith("#")} <= set(ids)
+
+
+def test_the_page_asks_nothing_of_the_network(run, read):
+    for attribute in ("src", "href", "srcset", "action", "poster"):
+        for value in read.values(attribute):
+            assert value.startswith(("data:image/", "#", "./")), value
+    style = run.page.read_text().partition("<style>")[2].partition("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+    policy = next(a["content"] for t, a in read.elements if a.get("http-equiv"))
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    assert not [name for _, a in read.elements for name in a if name.startswith("on")]
+
+
+# Hostile values
+
+
+def with_text(run: Run, text: str) -> Reader:
+    """The page with a text wherever a value may hold one."""
+    words = {"title": text, "caption": text, "alt": text, "paper": text, "gaps": [text]}
+    run.change("figures/iid.json", section=text, dataset=text, **words)
+    run.change("figures/headline.json", **words)
+    run.change("paper/growth.json", title=text, caption=text, columns=[text] * 6)
+    run.change("paper/growth.json", rows=[[text] * 6])
+    test = {"what": text, "value": text, "wanted": text, "outcome": text}
+    run.change("claims.json", id=text, claim=text, where=text, dataset=text, reason=text)
+    run.change("claims.json", numbers=text, seeds=text, figure=text, tests=[test])
+    run.change("provenance.json", reduced=text, run=text, platform=text, date=text)
+    run.change("provenance.json", config={"run": text, text: [text], "protocol": text})
+    run.change("provenance.json", versions={text: text}, git={"commit": text, "changed": True})
+    return written(run)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markup_and_script_in_values_appear_as_text(run, text):
+    harmless = with_text(run, "words")
+    read = with_text(run, text)
+    shapes = [[(tag, sorted(a)) for tag, a in one.elements] for one in (harmless, read)]
+    assert shapes[0] == shapes[1], "the same elements with the same attributes"
+    assert read.unbalanced == []
+    assert text in read.values("alt")
+    # In YAML a quote may be doubled; everywhere else the text stands as it is.
+    assert read.text.count(text) >= harmless.text.count("words") - 5
+
+
+def test_captions_hold_no_raw_markup_files_links_or_images(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("kept to itself")
+    text = (
+        ".. raw:: html\n\n   <script>alert(1)</script>\n\n"
+        f".. include:: {secret}\n\n"
+        f".. csv-table::\n   :file: {secret}\n\n"
+        ".. image:: http://example.org/x.png\n\n"
+        "See `here <javascript:alert(1)>`_ and http://example.org, or `there`_ and *this.\n"
+    )
+    shown = str(page.rendered(text, "a-"))
+    assert not re.search(r"<(script|img|a)\b|kept to itself", shown)
+    assert "See here and http://example.org, or `there`_ and *this." in Reader(shown).text
+    assert "<em>x</em>" in page.rendered("*x*", "a-")
+
+
+# What is missing
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "figures/curves-MNIST.png",
+        "figures/curves-MNIST.json",
+        "paper/metrics.json",
+        "claims.json",
+        "provenance.json",
+    ],
+)
+def test_a_missing_file_is_named(run, file):
+    (run.folder / file).unlink()
+    with pytest.raises(SnapError, match=re.escape(f"needs {run.folder / file}, which is")):
+        written(run)
+    assert not run.page.exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("figures/network.png", "not a picture", "is not a PNG image"),
+        ("figures/network.json", "{", "is not JSON"),
+        ("figures/network.json", '{"name": "network"}', "lacks title, section"),
+        ("claims.json", '["a"]', "lacks id, claim"),
+        ("claims.json", '{"a": 1}', "lacks id, claim"),
+    ],
+)
+def test_a_broken_file_is_named(run, file, content, said):
+    (run.folder / file).write_text(content)
+    with pytest.raises(SnapError, match=re.escape(said)) as error:
+        written(run)
+    assert file in str(error.value)
+
+
+def test_an_unknown_verdict_is_an_error(run):
+    run.change("claims.json", verdict="maybe")
+    with pytest.raises(SnapError, match="got 'maybe'"):
+        written(run)
+
+
+def test_a_claim_without_a_verdict_on_a_dataset_says_so(run):
+    path = run.folder / "claims.json"
+    path.write_text(json.dumps(json.loads(path.read_text())[:-1]))
+    read = written(run)
+    assert "no verdict" in read.text
+    assert "FashionMNIST: 2 of 7 claims reproduced" in read.text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        ("", "–"),
+        (-0.0, "0"),
+        (-0.25, "−0.25"),
+        (0.91470001, "0.9147"),
+        (0, "0"),
+        (True, "yes"),
+        ([0, 1], "0, 1"),
+        ({"a": 1.5}, "a: 1.5"),
+        ([], "–"),
+    ],
+)
+def test_values_are_shown_for_people(value, text):
+    assert page.show(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (59.94, "59.9 s"), (60, "1 min"), (3599, "1 h 00 min"), (7500, "2 h 05 min")],
+)
+def test_durations_are_shown_for_people(seconds, text):
+    assert page.duration(seconds) == text
+
+
+# Provenance
+
+
+@pytest.fixture
+def plan(tmp_path) -> Path:
+    """The plan of a run with two jobs of one stage, of which one has left its account."""
+    files = {name: str(tmp_path / name) for name in ("output", "benchmark", "ledger")}
+    job = files | {"stage": "search", "trials": 4, "cost": 8.0}
+    other = job | {"ledger": str(tmp_path / "none"), "benchmark": str(tmp_path / "none")}
+    plan = tmp_path / "results" / "quick" / "plan.json"
+    invocation = plan.parent / "invocations" / "1.json"
+    invocation.parent.mkdir(parents=True)
+    plan.write_text(json.dumps({"run": "quick", "cores": 2, "jobs": [job, other], "started": 0}))
+    invocation.write_text(json.dumps({"seconds": 10, "cores": 2}))
+    ledger = {"trials": 4, "trained": 3, "diverged": 1}
+    ledger |= {"training_seconds": 6.0, "ever_trained_seconds": 7.0}
+    (tmp_path / "ledger").write_text(json.dumps(ledger))
+    (tmp_path / "benchmark").write_text("s\th:m:s\n9.5\t0:00:09\n")
+    return plan
+
+
+def test_provenance_tells_what_was_trained_and_how_long_it_took(plan, tmp_path):
+    config = {"run": "quick", "reduced": "less", "lambdas": [1]}
+    output = tmp_path / "provenance.json"
+    provenance.write(config, plan, tmp_path, output)
+    found = json.loads(output.read_text())
+    assert (found["run"], found["reduced"], found["config"]) == ("quick", "less", config)
+    assert found["semantics"] == SEMANTICS
+    assert found["costs"]["stages"]["search"] == {
+        "jobs": 2,
+        "trials": 4,
+        "trained": 3,
+        "reused": 1,
+        "diverged": 1,
+        "wall_seconds": 9.5,
+        "core_seconds": 7.0,
+    }
+    assert (found["costs"]["wall_seconds"], found["costs"]["core_seconds"]) == (10, 20)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", found["date"])
+    assert set(found) == set(page.PROVENANCE)
+
+
+def test_provenance_does_without_plan_git_repository_and_cpuinfo(tmp_path, monkeypatch):
+    found = provenance.collect({}, tmp_path / "quick" / "plan.json", tmp_path)
+    assert (found["run"], found["reduced"]) == ("quick", "")
+    assert found["costs"] is None
+    assert found["git"] is None
+    monkeypatch.setenv("PATH", "")
+    assert provenance.collect({}, tmp_path / "plan.json", tmp_path)["git"] is None
+    assert provenance._cpu(tmp_path / "none") == (provenance.platform.processor() or None)
+
+
+def test_provenance_knows_the_commit_and_changes_to_it(tmp_path):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "one"], check=True)
+    clean = provenance.collect({}, tmp_path / "plan.json", tmp_path)["git"]
+    assert re.fullmatch("[0-9a-f]{40}", clean["commit"])
+    assert clean["changed"] is False
+    (tmp_path / "new").touch()
+    changed = provenance.collect({}, tmp_path / "plan.json", tmp_path)["git"]
+    assert changed == clean | {"changed": True}
+
+
+def test_provenance_reads_the_processor(tmp_path):
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: A Processor @ 2 GHz\n")
+    assert provenance._cpu(tmp_path / "cpuinfo") == "A Processor @ 2 GHz"
+
+
+def test_provenance_names_versions_and_imports_none_of_them(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from snap.report.provenance import collect;"
+        "found = collect({}, Path('plan.json'), Path('.'))['versions'];"
+        "assert found['python'].count('.') == 2 and found['snap'] and found['torch'], found;"
+        "heavy = {'numpy', 'numba', 'torch', 'snakemake', 'pandas', 'matplotlib'};"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)

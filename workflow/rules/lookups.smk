@@ -1,0 +1,116 @@
+# What the rules look up: their inputs, and what their jobs are told.
+
+
+def search_spec(wildcards):
+    job = PLAN.job("search", *family(wildcards), wildcards.job)
+    return specs.search(PLAN, job, int(wildcards.seed))
+
+
+def cell_of(wildcards):
+    """The cell that a selection's path names."""
+    cells = PLAN.cells(*family(wildcards))
+    return next(cell for cell in cells if cell.lambda_text == wildcards.power)
+
+
+def search_results(wildcards):
+    """The search results that hold a cell's points; none where the paper gives the pair."""
+    cell = cell_of(wildcards)
+    if PLAN.given_pair(cell) is not None:
+        return []
+    jobs = [job for job in PLAN.jobs("search", *family(wildcards)) if cell in job.cells]
+    return [
+        SEARCH.format(**wildcards, job=job.label, seed=seed)
+        for job in jobs
+        for seed in PLAN.seeds("search")
+    ]
+
+
+def select_spec(wildcards):
+    return specs.select(PLAN, cell_of(wildcards))
+
+
+def selections(stage):
+    """The selected pairs of a job's cells, in their order."""
+
+    def found(wildcards):
+        job = PLAN.job(stage, *family(wildcards), wildcards.job)
+        places = {
+            key: wildcards[key] for key in ("learner", "dataset", "configuration")
+        }
+        return [SELECT.format(**places, power=cell.lambda_text) for cell in job.cells]
+
+    return found
+
+
+def final_spec(stage):
+    def found(wildcards):
+        job = PLAN.job(stage, *family(wildcards), wildcards.job)
+        return specs.final(PLAN, stage, job)
+
+    return found
+
+
+def ladder_cell(wildcards):
+    return next(
+        cell
+        for cell in PLAN.ladder_cells
+        if (cell.dataset, cell.configuration)
+        == (wildcards.dataset, wildcards.configuration)
+    )
+
+
+def ladder_selection(wildcards):
+    """The pair that every rung of a ladder is trained with."""
+    cell = ladder_cell(wildcards)
+    return SELECT.format(**vars(cell), power=cell.lambda_text)
+
+
+def ladder_spec(wildcards):
+    return specs.ladder(PLAN, ladder_cell(wildcards))
+
+
+def portrait_outcomes(wildcards):
+    """The sequential results among which a dataset's portraits find their λ."""
+    families = PLAN.portrait_families(wildcards.dataset)
+    return [
+        SEQUENTIAL.format(**work)
+        for work in PLAN.work("sequential")
+        if (work["learner"], work["dataset"], work["configuration"]) in families
+    ]
+
+
+def portrait_spec(wildcards):
+    return specs.portrait(PLAN, wildcards.dataset)
+
+
+def table_parts(wildcards):
+    """The files that go into a table."""
+    return TABLES[wildcards.table]
+
+
+def figure_tables(wildcards):
+    """The tidy tables that a figure is drawn from."""
+    kind, _ = catalog.find(wildcards.figure)
+    return collect(TABLE, table=kind.tables)
+
+
+def figure_weights(wildcards):
+    kind, dataset = catalog.find(wildcards.figure)
+    return [WEIGHTS.format(dataset=dataset)] if kind.weights else []
+
+
+def caption_file(wildcards):
+    kind, _ = catalog.find(wildcards.figure)
+    return here(f"reports/captions/{kind.name}.rst")
+
+
+def caption_text(wildcards):
+    return Path(caption_file(wildcards)).read_text()
+
+
+def folder_of_input(wildcards, input):
+    return str(Path(input[0]).parent)
+
+
+def folder_of_output(wildcards, output):
+    return str(Path(output[0]).parent)

@@ -1,0 +1,117 @@
+# Figures, the paper's tables, the verdicts on its claims, and the page that shows them all.
+
+
+localrules:
+    figure,
+    paper_tables,
+    claims,
+    page,
+
+
+rule figure:
+    input:
+        figure_tables,
+        weights=figure_weights,
+        style=here("workflow/style.yaml"),
+        paper=here("workflow/paper.yaml"),
+        caption=caption_file,
+    output:
+        png=report(
+            FIGURE,
+            caption="../../reports/captions/figure.rst",
+            category="Figures",
+            labels={"figure": "{figure}"},
+        ),
+        others=multiext(FIGURE.removesuffix(".png"), ".pdf", ".csv", ".json"),
+    log:
+        log_of(FIGURE),
+    benchmark:
+        benchmark_of(FIGURE)
+    conda:
+        "../../envs/snap.yaml"
+    params:
+        tables=folder_of_input,
+        caption=caption_text,
+        code=DRAWING,
+    shell:
+        "snap report figure {wildcards.figure:q} --tables {params.tables:q} --style {input.style:q}"
+        " --paper {input.paper:q} --caption {input.caption:q} --weights {input.weights:q}"
+        " --output {output.png:q} 2> {log:q}"
+
+
+rule paper_tables:
+    input:
+        collect(TABLE, table=TABLES),
+        paper=here("workflow/paper.yaml"),
+    output:
+        csv=report(
+            collect(PAPER_TABLE, name=PAPER_TABLES, form="csv"),
+            caption="../../reports/captions/tables.rst",
+            category="Tables",
+        ),
+        others=collect(PAPER_TABLE, name=PAPER_TABLES, form=["md", "tex", "json"]),
+    log:
+        f"logs/{PLAN.run}/paper_tables.log",
+    benchmark:
+        f"benchmarks/{PLAN.run}/paper_tables.tsv"
+    conda:
+        "../../envs/snap.yaml"
+    params:
+        names=PAPER_TABLES,
+        tables=folder_of_input,
+        folder=folder_of_output,
+        config=json.dumps(PLAN.config),
+        code=DRAWING,
+    shell:
+        "snap report tables {params.names:q} --tables {params.tables:q} --paper {input.paper:q}"
+        " --config {params.config:q} --output {params.folder:q} 2> {log:q}"
+
+
+rule claims:
+    input:
+        collect(TABLE, table=TABLES),
+        paper=here("workflow/paper.yaml"),
+        claims=here("workflow/claims.yaml"),
+    output:
+        json=CLAIMS,
+        csv=report(
+            CLAIMS.replace(".json", ".csv"),
+            caption="../../reports/captions/claims.rst",
+            category="Claims",
+        ),
+    log:
+        log_of(CLAIMS),
+    benchmark:
+        benchmark_of(CLAIMS)
+    conda:
+        "../../envs/snap.yaml"
+    params:
+        tables=folder_of_input,
+        code=DRAWING,
+    shell:
+        "snap report claims --tables {params.tables:q} --paper {input.paper:q}"
+        " --claims {input.claims:q} --output {output.json:q} 2> {log:q}"
+
+
+rule page:
+    input:
+        collect(FIGURE, figure=FIGURES),
+        collect(PAPER_TABLE, name=PAPER_TABLES, form="json"),
+        CLAIMS,
+    output:
+        report(PAGE, caption="../../reports/captions/page.rst", category="Report"),
+    log:
+        log_of(PAGE),
+    benchmark:
+        benchmark_of(PAGE)
+    conda:
+        "../../envs/snap.yaml"
+    params:
+        folder=folder_of_output,
+        figures=FIGURES,
+        tables=PAPER_TABLES,
+        config=json.dumps(PLAN.config),
+        code=DRAWING,
+    shell:
+        "snap report page --folder {params.folder:q} --figures {params.figures:q}"
+        " --tables {params.tables:q} --config {params.config:q} --output {output:q} 2> {log:q}"
