@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
-PYPI_NAMES = {"pytorch": "torch"}
+PYPI_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 
 
 def pinned() -> dict[str, str]:

@@ -223,10 +223,17 @@ def test_tables_say_which_run_they_are_from(tmp_path):
     parts = []
     for n in (1, 2):
         parts.append(points(tmp_path / f"{n}.csv", [{"eta": n, "alpha": 0.1, "accuracy": 0.5}]))
-    jobs.table(parts, tmp_path / "table.csv", "quick", "two samples")
-    rows = jobs.read_rows(tmp_path / "table.csv")
+    jobs.table(parts, tmp_path / "search.csv", "quick", "two samples")
+    rows = jobs.read_rows(tmp_path / "search.csv")
     assert [row["eta"] for row in rows] == ["1", "2"]
     assert {row["run"] for row in rows} == {"quick (reduced: two samples)"}
+
+
+@pytest.mark.parametrize("name", sorted(jobs.COLUMNS))
+def test_a_table_of_nothing_has_its_columns(tmp_path, name):
+    jobs.table([], tmp_path / f"{name}.csv", "quick", "")
+    header = (tmp_path / f"{name}.csv").read_text().splitlines()
+    assert header == [",".join(["run", *jobs.COLUMNS[name]])]
 
 
 def test_a_specification_that_is_none():

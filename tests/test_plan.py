@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from snap import SnapError, Trial
+from snap import REFERENCE, TEXT, SnapError, Trial, specs
 from snap.config import merge, read
 from snap.plan import Plan
 from snap.trial import PAPER_NAMES
@@ -150,17 +151,39 @@ def test_labels_name_jobs():
 
 
 def test_specifications_hold_trials_that_can_be_read_back():
-    import json
-
     plan = load(CONFIG)
     for stage in ("iid", "sequential"):
         job = plan.jobs(stage, "hebbian", "MNIST", "linear-linear")[0]
-        spec = json.loads(plan.final_spec(stage, job))
+        spec = json.loads(specs.final(plan, stage, job))
         seeds = [Trial.parse(text).seed for text in spec["cells"][0]["trials"]]
         assert seeds == plan.seeds(stage)
 
 
+def test_the_ladder_goes_from_text_to_reference_one_switch_at_a_time():
+    plan = load(CONFIG)
+    (cell, *_) = plan.ladder_cells
+    assert cell.lateral_inhibition == 16
+    rungs = json.loads(specs.ladder(plan, cell))["rungs"]
+    protocols = [Trial.parse(rung["iid"][0]).protocol for rung in rungs]
+    assert (protocols[0], protocols[-1]) == (TEXT, REFERENCE)
+    for before, after, rung in zip(protocols, protocols[1:], rungs[1:], strict=False):
+        differs = [
+            name for name in vars(REFERENCE) if getattr(before, name) != getattr(after, name)
+        ]
+        assert differs == [rung["switch"]]
+
+
+def test_ladder_and_portraits_pass_over_what_a_run_does_not_have():
+    plan = load(merge(CONFIG, {"lambdas": [1], "configurations": ["sigmoid-linear-neuron"]}))
+    assert plan.ladder_cells == []
+    assert [f[0] for f in plan.portrait_families("MNIST")] == ["sgd", "sgd", "sgd"]
+    assert plan.work("ladder") == []
+
+
 BAD = {
+    "an unknown ladder": (changed("ladder.configurations", ["cubic"]), "ladder.configurations"),
+    "an unknown portrait": (changed("portraits", ["cubic"]), "portraits"),
+    "a ladder's λ of 0": (changed("ladder.lambda", 0), "ladder.lambda"),
     "an unknown key": (changed("colour", "red"), "colour"),
     "an unknown key below": (changed("search.speed", 1), "search.speed"),
     "a missing section": (changed("search", ...), "search"),

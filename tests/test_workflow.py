@@ -277,7 +277,7 @@ def test_a_caption_redraws_its_figure(workspace, monkeypatch):
 
 
 def test_everything_is_in_the_report(finished):
-    """Every figure and table of the report is there, by its name, and Snakemake's own report too."""
+    """Every figure and table by its name, and Snakemake's own report besides."""
     run = finished.folder / "results/smoke"
     page = (run / "report.html").read_text()
     for kind in catalog.KINDS:
