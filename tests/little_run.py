@@ -32,7 +32,7 @@ def as_in_the_paper() -> dict[tuple[str, str], dict[str, Any]]:
             "iid": iid,
             "sequential": sequential - 0.1 * (focus == "synapse"),
             "forgetting": forgetting,
-            "retention": 0.5 if hidden == "sigmoid" else 0.4,
+            "lingering": 0.5 if hidden == "sigmoid" else 0.4,
             "own_accuracy": 0.97,
             "p50": 0.1,
             "p95": 0.3,
@@ -55,7 +55,8 @@ def write(folder: Path, rows: dict[str, list[dict[str, Any]]], run: str = "paper
     """Tables with these rows; those without rows have a header only."""
     for table, columns in jobs.COLUMNS.items():
         made = [{"run": run, **row} for row in rows.get(table, [])]
-        jobs.write_rows(folder / f"{table}.csv", ["run", *columns], made)
+        tasks = ["task1", "task2", "task3"] if table == "curve" else []
+        jobs.write_rows(folder / f"{table}.csv", ["run", *columns, *tasks], made)
     return Tables(folder)
 
 
@@ -96,11 +97,17 @@ def _trial(given: dict[str, Any], shift: float, worse: bool) -> dict[str, list[d
         "backward_transfer": -0.5,
         "forward_transfer": 0.0,
     }
-    retained = 0.99 if worse else given["retention"]
     matrix = [
-        {"after": i, "task": j, "accuracy": retained if i > j else 0.9}
+        {"after": i, "task": j, "accuracy": 0.99 if i > j else 0.9}
         for i in range(4)
         for j in range(1, 4)
+    ]
+    left = 0.99 if worse else given["lingering"]
+    curve = [
+        {"training": task, "epoch": epoch, "samples": 100 * task + epoch}
+        | {f"task{n}": left if (n, epoch) == (task - 1, 1) else 0.99 for n in range(1, 4)}
+        for task in range(1, 4)
+        for epoch in (1, 2)
     ]
     state = {"layer": "hidden", "quantity": "strength", "training": 1, "samples": 20}
     known = {key: given[key] for key in ("own_accuracy", "p50", "p95")}
@@ -118,5 +125,6 @@ def _trial(given: dict[str, Any], shift: float, worse: bool) -> dict[str, list[d
         "iid": iid if given["iid"] is not None else [diverged],
         "sequential": [sequential if given["sequential"] is not None else diverged],
         "matrix": matrix,
+        "curve": curve if given["sequential"] is not None else [],
         "consolidation": [] if worse else consolidation,
     }

@@ -1,4 +1,4 @@
-"""Two steps that the paper does not have: the ladder between its readings, and portraits of weights."""
+"""What the paper does not have: the ladder between its readings, and portraits of weights."""
 
 from __future__ import annotations
 

@@ -151,9 +151,9 @@ def code_version() -> str:
         if path.suffix == ".py":
             tree = ast.parse(path.read_text())
             for node in ast.walk(tree):
-                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                    if ast.get_docstring(node) is not None:
-                        node.body = node.body[1:]
+                documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+                if documented and ast.get_docstring(node) is not None:
+                    node.body = node.body[1:]
             digest.update(ast.dump(tree).encode())
         elif path.parent.name == "template":
             digest.update(path.read_bytes())

@@ -1,7 +1,6 @@
-"""The tidy tables of a run as data frames, and the few questions that figures and claims ask of them.
+"""The tidy tables of a run as data frames, and the few questions that are asked of them.
 
-`nothing` is an answer: a result that is missing or diverged is NaN or absent here, and whoever draws
-or judges says so.
+A result that is missing or diverged is NaN or absent here; whoever draws or judges says so.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ class Tables:
 
 
 def only(frame: Frame, **values: Any) -> Frame:
-    """The rows with these values; `lambda_` stands for the column lambda, None for a missing one."""
+    """The rows with these values; `lambda_` is the column lambda, None a value that is missing."""
     for name, value in values.items():
         column = frame[name.rstrip("_")]
         frame = frame[column.isna() if value is None else column == value]

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from snap.canonical import number_text
 from snap.report.frames import Frame, Tables, best_cell, only
 from snap.trial import Configuration
@@ -146,18 +148,26 @@ def _in_sequence(column: str) -> Callable[[Source, str, str], Reading]:
     return read
 
 
-def _retention(source: Source, learner: str, configuration: str) -> Reading:
-    """Mean of R[i, j] over the tasks j and the later tasks i > j: how much stays, and how long."""
+def _lingering(source: Source, learner: str, configuration: str) -> Reading:
+    """How slowly a task fades: mean accuracy on it in the first epoch of the task after it."""
     rows = best(family(source, "sequential", learner, configuration), learner, configuration)
     power = rows["lambda"].iloc[0]
-    matrix = only(
-        family(source, "matrix", learner, configuration),
+    curve = only(
+        family(source, "curve", learner, configuration),
         lambda_=None if math.isnan(power) else power,
+        epoch=1,
     )
-    # The matrix of a run that diverged ends early, and its first tasks alone would flatter it.
-    finished = rows["seed"][rows["accuracy"].notna()]
-    later = matrix[(matrix["after"] > matrix["task"]) & matrix["seed"].isin(finished)]
-    return _reading(rows, later.groupby("seed")["accuracy"].mean(), learner, configuration)
+    # A run that diverged ends early, and its first tasks alone would flatter it.
+    curve = curve[curve["seed"].isin(rows["seed"][rows["accuracy"].notna()])]
+    tasks = range(2, int(curve["training"].max()) + 1) if len(curve) else ()
+    before = [
+        only(curve, training=task).assign(value=curve[f"task{task - 1}"])[["seed", "value"]]
+        for task in tasks
+    ]
+    if not before:
+        raise GapError(f"{short(configuration, learner)} has no curve past its first task")
+    values = pd.concat(before).groupby("seed")["value"].mean()
+    return _reading(rows, values, learner, configuration)
 
 
 def _after_first_task(column: str) -> Callable[[Source, str, str], Reading]:
@@ -202,7 +212,7 @@ QUANTITIES = {
     "forgetting": Quantity("forgetting", _in_sequence("forgetting")),
     "backward_transfer": Quantity("backward transfer", _in_sequence("backward_transfer")),
     "forward_transfer": Quantity("forward transfer", _in_sequence("forward_transfer")),
-    "retention": Quantity("retention", _retention),
+    "lingering": Quantity("accuracy on a task while the next is learned", _lingering),
     "first_task_accuracy": Quantity(
         "accuracy on the first task when it ends", _after_first_task("own_accuracy")
     ),
