@@ -370,4 +370,4 @@ def test_status_and_costs(finished):
         ).stdout
 
     assert "jobs 26/26; all trained" in snap("status")
-    assert "outside training" in snap("costs")
+    assert "outside both" in snap("costs")

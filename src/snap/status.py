@@ -19,7 +19,6 @@ from typing import Any, Self
 
 from snap.errors import SnapError
 from snap.files import write_atomically
-from snap.plan import Plan
 from snap.trial import Trial
 
 LEDGER = ("trials", "trained", "diverged", "training_seconds", "ever_trained_seconds")
@@ -97,7 +96,7 @@ def state(plan: Path) -> dict[str, Any]:
         )
         stage["jobs"] += 1
         stage["trials"] += job["trials"]
-        ledger = _ledger(job)
+        ledger = ledger_of(job)
         stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
         stage["spent"] += ledger["training_seconds"]
         if _done(job, content["started"]):
@@ -130,21 +129,13 @@ def _done(job: Mapping[str, Any], started: float) -> bool:
     return not job.get("due", False) or made >= started
 
 
-def _ledger(job: Mapping[str, Any]) -> dict[str, float]:
+def ledger_of(job: Mapping[str, Any]) -> dict[str, float]:
     """What a job has trained."""
     try:
         found: dict[str, float] = json.loads(Path(job["ledger"]).read_text())
     except (OSError, ValueError):
         return dict.fromkeys(LEDGER, 0.0)
     return found
-
-
-def _seconds(benchmark: Path) -> float:
-    """Wall time in one of Snakemake's benchmark files."""
-    try:
-        return float(benchmark.read_text().splitlines()[1].split("\t")[0])
-    except (OSError, IndexError, ValueError):
-        return 0.0
 
 
 def _heartbeats(folder: Path) -> list[dict[str, Any]]:
@@ -226,79 +217,3 @@ class Announcer:
         took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
         path = self.plan.parent / "invocations" / f"{content['started']:.0f}.json"
         write_atomically(path, json.dumps(took).encode())
-
-
-def costs(plan: Path) -> dict[str, Any]:
-    """Core seconds of a run: what its cores could have given, and what training took."""
-    content = json.loads(plan.read_text())
-    stages: dict[str, dict[str, float]] = {}
-    for job in content["jobs"]:
-        stage = stages.setdefault(
-            job["stage"], dict.fromkeys(("jobs", "guess", "job_seconds", *LEDGER), 0.0)
-        )
-        stage["jobs"] += 1
-        stage["job_seconds"] += _seconds(Path(job["benchmark"]))
-        ledger = _ledger(job)
-        for key in LEDGER:
-            stage[key] += ledger[key]
-        stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
-    took = [json.loads(p.read_text()) for p in sorted(plan.parent.glob("invocations/*.json"))]
-    core = sum(one["seconds"] * one["cores"] for one in took)
-    training = sum(stage["ever_trained_seconds"] for stage in stages.values())
-    return {
-        "run": content["run"],
-        "stages": stages,
-        "wall_seconds": sum(one["seconds"] for one in took),
-        "core_seconds": core,
-        "training_seconds": training,
-        "outside_training": 1 - training / core if core else None,
-    }
-
-
-def cost_table(found: Mapping[str, Any]) -> str:
-    """Costs for people."""
-    lines = [
-        f"{found['run']:11}{'jobs':>6}{'trials':>8}{'trained':>9}"
-        f"{'in jobs, s':>12}{'training, s':>13}"
-    ]
-    for name, stage in found["stages"].items():
-        lines.append(
-            f"{name:11}{stage['jobs']:6.0f}{stage['trials']:8.0f}{stage['trained']:9.0f}"
-            f"{stage['job_seconds']:12.1f}{stage['training_seconds']:13.1f}"
-        )
-    if found["outside_training"] is not None:
-        lines.append(
-            f"{found['wall_seconds']:.0f} s of wall time, {found['core_seconds']:.0f} core seconds,"
-            f" {found['training_seconds']:.0f} of them in training:"
-            f" {found['outside_training']:.1%} outside training"
-        )
-    if "projected" in found:
-        other = found["projected"]
-        lines.append(
-            f"{other['run']} at these rates: {other['core_seconds'] / 3600:.1f} core hours,"
-            f" {other['outside_training']:.1%} outside training"
-        )
-    return "\n".join(lines)
-
-
-def projected(found: Mapping[str, Any], plan: Plan) -> dict[str, float]:
-    """What another plan would cost, if its trials and jobs cost what those of this run did.
-
-    Training is scaled by what was measured against the guess for the same trials; all else, in the
-    jobs and between them, is counted per job.
-    """
-    stages = found["stages"]
-    between = found["core_seconds"] - sum(stage["job_seconds"] for stage in stages.values())
-    per_job = between / sum(stage["jobs"] for stage in stages.values())
-    training = outside = 0.0
-    for name, stage in stages.items():
-        work = plan.work(name)
-        rate = stage["training_seconds"] / stage["guess"] if stage["guess"] else 1.0
-        training += rate * sum(job["cost"] for job in work)
-        start = (stage["job_seconds"] - stage["training_seconds"]) / stage["jobs"]
-        outside += (start + per_job) * len(work)
-    return {
-        "training_seconds": training,
-        "core_seconds": training + outside,
-        "outside_training": outside / (training + outside),
-    }

@@ -124,8 +124,8 @@ def _add_costs(commands: Any) -> None:
     costs = commands.add_parser(
         "costs",
         help="where the time of a run went",
-        description="Core time of a run by stage, from the benchmark files: in training, and in all"
-        " that is not (start-up, imports, scheduling, idle cores).",
+        description="Core time of a run by stage, from the benchmark files: in training, in figures"
+        " and the report, and in all that is neither (start-up, scheduling, idle cores).",
     )
     _add_run(costs)
     costs.add_argument(
@@ -145,15 +145,15 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 
 
 def _costs(options: argparse.Namespace) -> None:
-    from snap import status
+    from snap import costs, status
     from snap.config import read
     from snap.plan import Plan
 
-    found = status.costs(status.plan_of(options.results, options.run))
+    found = costs.costs(status.plan_of(options.results, options.run))
     if options.project:
         workflow = Path("workflow")
         plan = Plan.load(
             read(options.project), workflow / "schemas/config.schema.yaml", workflow / "paper.yaml"
         )
-        found["projected"] = {"run": plan.run, **status.projected(found, plan)}
-    print(json.dumps(found) if options.json else status.cost_table(found))
+        found["projected"] = {"run": plan.run, **costs.projected(found, plan)}
+    print(json.dumps(found) if options.json else costs.cost_table(found))

@@ -1,7 +1,6 @@
 # The plan that the configuration describes, the paths of each step, and what the rules look up.
 
 import json
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -66,8 +65,8 @@ wildcard_constraints:
 
 
 def here(path):
-    """A file of the workflow, as seen from the folder of the results."""
-    return os.path.relpath(HERE / path)
+    """A file of the workflow, which may be elsewhere than the results (--directory)."""
+    return path if Path.cwd() == HERE else str(HERE / path)
 
 
 def log_of(path):
@@ -110,3 +109,4 @@ TABLES = {
 FIGURES = catalog.names(PLAN.datasets)
 PAPER_TABLES = paper_tables.names(PLAN.datasets)
 DRAWING = catalog.code_version()
+CONFIG = json.dumps(PLAN.config, sort_keys=True)

@@ -151,8 +151,9 @@ def code_version() -> str:
         if path.suffix == ".py":
             tree = ast.parse(path.read_text())
             for node in ast.walk(tree):
-                documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-                if documented and ast.get_docstring(node) is not None:
+                if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    continue
+                if ast.get_docstring(node) is not None:
                     node.body = node.body[1:]
             digest.update(ast.dump(tree).encode())
         elif path.parent.name == "template":

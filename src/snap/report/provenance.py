@@ -12,8 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from snap.costs import costs
 from snap.files import write_atomically
-from snap.status import costs
 from snap.trial import SEMANTICS
 
 PACKAGES = {
