@@ -34,7 +34,7 @@ FINAL = ("selected", "sequential")
 KINDS = (
     Kind(
         "headline",
-        "What becomes of the first task",
+        "What is kept as tasks are learned",
         "Forgetting",
         (*FINAL, "matrix"),
     ),
