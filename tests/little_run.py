@@ -6,8 +6,8 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from snap import jobs
 from snap.report.frames import Tables
+from snap.rows import COLUMNS, write_rows
 from snap.trial import PAPER_NAMES, SGD_CONFIGURATIONS
 
 SGD_NAMES = [configuration.name for configuration in SGD_CONFIGURATIONS]
@@ -53,10 +53,10 @@ def changed(*changes: tuple[str, str, str, Any]) -> dict[tuple[str, str], dict[s
 
 def write(folder: Path, rows: dict[str, list[dict[str, Any]]], run: str = "paper") -> Tables:
     """Tables with these rows; those without rows have a header only."""
-    for table, columns in jobs.COLUMNS.items():
+    for table, columns in COLUMNS.items():
         made = [{"run": run, **row} for row in rows.get(table, [])]
         tasks = ["task1", "task2", "task3"] if table == "curve" else []
-        jobs.write_rows(folder / f"{table}.csv", ["run", *columns, *tasks], made)
+        write_rows(folder / f"{table}.csv", ["run", *columns, *tasks], made)
     return Tables(folder)
 
 
@@ -68,7 +68,7 @@ def run_of(
 
 def rows_of(numbers: dict[Any, Any], dataset: str = "MNIST") -> dict[str, list[dict[str, Any]]]:
     """A run with two seeds a hair apart, at a λ that is best and one at which all is worse."""
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in jobs.COLUMNS}
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in COLUMNS}
     for (learner, name), given in copy.deepcopy(numbers).items():
         who = {"learner": learner, "dataset": dataset, "configuration": name}
         for power in [None] if learner == "sgd" else [OTHER, BEST]:

@@ -214,7 +214,7 @@ def test_cells():
 
 def test_files_stand_beside_the_csv(tables, tmp_path):
     paper_tables.write(make("notation", tables), tmp_path / "paper" / "notation.csv")
-    assert sorted(path.name for path in (tmp_path / "paper").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "paper").glob("[!.]*")) == [
         "notation.csv",
         "notation.json",
         "notation.md",

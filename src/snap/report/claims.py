@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from snap.files import write_atomically
-from snap.jobs import write_rows
+from snap.files import write_result
 from snap.report.claim_data import Ask, Claim, Group, Test, load
 from snap.report.frames import Tables
 from snap.report.quantities import QUANTITIES, GapError, Reading, Source
+from snap.rows import write_rows
 
 __all__ = ["VERDICTS", "Verdict", "judge", "load", "write"]
 
@@ -206,7 +206,7 @@ def write(verdicts: Iterable[Verdict], json_path: Path, csv_path: Path) -> None:
     """All verdicts as JSON, and flat as CSV: a row per claim, dataset and test."""
     entries = [dataclasses.asdict(verdict) for verdict in verdicts]
     text = json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomically(json_path, f"{text}\n".encode())
+    write_result(json_path, f"{text}\n".encode())
     rows = [
         {**entry, **test, "test": number}
         for entry in entries

@@ -24,7 +24,7 @@ from matplotlib.lines import Line2D
 
 from snap.canonical import number_text
 from snap.errors import SnapError
-from snap.files import write_atomically
+from snap.files import write_result
 from snap.report.catalog import Kind
 from snap.report.frames import Frame, Tables
 
@@ -193,11 +193,11 @@ def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, st
         metadata = {"pdf": {"CreationDate": None}, "png": {"Software": None}}[suffix]
         drawn.figure.savefig(buffer, format=suffix, metadata=metadata, bbox_inches="tight")
         content = smaller(buffer.getvalue()) if suffix == "png" else buffer.getvalue()
-        write_atomically(stem.with_name(f"{name}.{suffix}"), content)
+        write_result(stem.with_name(f"{name}.{suffix}"), content)
     plt.close(drawn.figure)
     table = drawn.data.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-    write_atomically(stem.with_name(f"{name}.csv"), table.encode())
-    write_atomically(stem.with_name(f"{name}.json"), json.dumps(about, indent=1).encode())
+    write_result(stem.with_name(f"{name}.csv"), table.encode())
+    write_result(stem.with_name(f"{name}.json"), json.dumps(about, indent=1).encode())
 
 
 def _note(figure: Figure, text: str) -> None:
