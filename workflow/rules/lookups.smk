@@ -114,3 +114,14 @@ def folder_of_input(wildcards, input):
 
 def folder_of_output(wildcards, output):
     return str(Path(output[0]).parent)
+
+
+# Functions, since Snakemake would take braces in a text for wildcards.
+
+
+def reduced_words(wildcards):
+    return PLAN.reduced
+
+
+def config_json(wildcards):
+    return json.dumps(PLAN.config, sort_keys=True)

@@ -46,6 +46,7 @@ ANNOUNCER = status.Announcer(PLAN_FILE)
 
 
 onstart:
+    print(status.announcement(PLAN.core_hours, workflow.cores), file=sys.stderr)
     status.write_plan(PLAN_FILE, PLAN.run, workflow.cores, list(training_jobs()))
     only_warnings()
     ANNOUNCER.start()
