@@ -259,7 +259,7 @@ class Plan:
     @property
     def core_hours(self) -> float:
         """What all its training would take on one core, roughly, if none of it were done."""
-        return sum(job["cost"] for stage in STAGES for job in self.work(stage)) / 3600
+        return float(sum(job["cost"] for stage in STAGES for job in self.work(stage)) / 3600)
 
     def _ladder_work(self, cell: Cell) -> dict[str, Any]:
         trials = 2 * (len(LADDER) - 1) * len(self.seeds("ladder"))  # the last rung is there already
