@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
-.PHONY: help reproduce paper test lint format bench clean rulegraph
+.PHONY: help reproduce paper test lint format bench load clean rulegraph
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -50,6 +50,9 @@ format: $(VENV)/installed  ## put the code into its standard form
 
 bench: $(VENV)/installed  ## measure the engines on this machine
 	$(BIN)/snap bench
+
+load: $(VENV)/installed  ## measure the workflow with 20 seeds
+	$(BIN)/python tests/load.py
 
 rulegraph: $(VENV)/installed  ## draw the rules for the README (needs graphviz)
 	$(SNAKEMAKE) --rulegraph | dot -Tsvg -o reports/rulegraph.svg

@@ -173,6 +173,8 @@ def percent(value: float) -> str:
 def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, stem: Path) -> None:
     """Write PNG, PDF, the data as CSV, and what a page needs to know as JSON."""
     run = drawing.tables.run
+    drawn.figure.draw_without_rendering()
+    drawn.figure.set_layout_engine("none")  # it is laid out; not again for every file
     if "(reduced:" in run:
         _note(drawn.figure, run)
     about = {
@@ -202,7 +204,6 @@ def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, st
 
 def _note(figure: Figure, text: str) -> None:
     """A line under all that is drawn."""
-    figure.draw_without_rendering()
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     at = {"x": box.x0 / width, "y": box.y0 / height - 0.12 / height}
@@ -214,7 +215,7 @@ def smaller(png: bytes) -> bytes:
     from PIL import Image
 
     image = Image.open(io.BytesIO(png)).convert("RGB")
-    few = image.quantize(256, Image.Quantize.MEDIANCUT, kmeans=5, dither=Image.Dither.NONE)
+    few = image.quantize(256, Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE)
     buffer = io.BytesIO()
     few.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()

@@ -35,7 +35,7 @@ def landscape(drawing: Drawing) -> Drawn:
     frame = only(tables.search, dataset=drawing.one, learner="hebbian")
     frame = over_seeds(frame, ["configuration", "lambda", "eta", "alpha"], "accuracy")
     etas, alphas = (sorted(frame[name].dropna().unique()) for name in ("eta", "alpha"))
-    figure, axes = panels(len(names), len(lambdas), 1.32, width=11.0, sharex=True, sharey=True)
+    figure, axes = panels(len(names), len(lambdas), 1.32, width=11.0)
     top = frame["mean"].max()
     colors = Normalize(0, 1 if pd.isna(top) else np.ceil(top * 10) / 10)
     gaps, near, inside = [], 0, 0
@@ -95,10 +95,13 @@ def _panel(axis: Axes, drawing: Drawing, grid: Frame, colors: Normalize) -> None
     axis.imshow(values, cmap=drawing.style["heat"], norm=colors, origin="lower", aspect="auto")
     for y, x in np.argwhere(np.isnan(values)):
         axis.plot(x, y, "x", color=drawing.style["gap"], markersize=3)
-    axis.set_xticks(
-        range(len(grid.columns)), [_short(a) for a in grid.columns], fontsize=6, rotation=90
-    )
-    axis.set_yticks(range(len(grid.index)), [_short(e) for e in grid.index], fontsize=6)
+    place = axis.get_subplotspec()
+    outer = place is not None and (place.is_last_row(), place.is_first_col())
+    below, beside = outer or (True, True)
+    alphas = [_short(alpha) for alpha in grid.columns] if below else []
+    etas = [_short(eta) for eta in grid.index] if beside else []
+    axis.set_xticks(range(len(alphas)), alphas, fontsize=6, rotation=90)
+    axis.set_yticks(range(len(etas)), etas, fontsize=6)
 
 
 def _short(value: float) -> str:
