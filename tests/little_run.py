@@ -32,7 +32,7 @@ def as_in_the_paper() -> dict[tuple[str, str], dict[str, Any]]:
             "iid": iid,
             "sequential": sequential - 0.1 * (focus == "synapse"),
             "forgetting": forgetting,
-            "lingering": 0.5 if hidden == "sigmoid" else 0.4,
+            "halving": 0.5 if hidden == "sigmoid" else 0.4,
             "own_accuracy": 0.97,
             "p50": 0.1,
             "p95": 0.3,
@@ -102,13 +102,17 @@ def _trial(given: dict[str, Any], shift: float, worse: bool) -> dict[str, list[d
         for i in range(4)
         for j in range(1, 4)
     ]
-    left = 0.99 if worse else given["lingering"]
-    curve = [
-        {"training": task, "epoch": epoch, "samples": 100 * task + epoch}
-        | {f"task{n}": left if (n, epoch) == (task - 1, 1) else 0.99 for n in range(1, 4)}
-        for task in range(1, 4)
-        for epoch in (1, 2)
-    ]
+    # Accuracy on the task before stays at 0.9, and falls to 0 at the share given of the epoch.
+    share = 0.99 if worse else given["halving"]
+    curve = []
+    for task in range(1, 4):
+        known = {f"task{n}": 0.9 for n in range(1, 4)}
+        gone = known | {f"task{task - 1}": 0.0}
+        end = 2000 * task
+        for at, values in ((share * 1000 - 1e-6, known), (share * 1000 + 1e-6, gone), (1000, gone)):
+            point = {"training": task, "epoch": 1, "samples": end - 2000 + at}
+            curve.append(point | {n: v for n, v in values.items() if n != "task0"})
+        curve.append({"training": task, "epoch": 2, "samples": end} | known)
     state = {"layer": "hidden", "quantity": "strength", "training": 1, "samples": 20}
     known = {key: given[key] for key in ("own_accuracy", "p50", "p95")}
     weak = {"own_accuracy": 0.5, "p50": 0.01, "p95": 0.02}

@@ -94,6 +94,15 @@ def figure_tables(wildcards):
     return collect(TABLE, table=kind.tables)
 
 
+def figure_section(wildcards):
+    return catalog.find(wildcards.figure)[0].section
+
+
+def figure_labels(wildcards):
+    kind, dataset = catalog.find(wildcards.figure)
+    return {"figure": kind.title.format(dataset=dataset)}
+
+
 def figure_weights(wildcards):
     kind, dataset = catalog.find(wildcards.figure)
     return [WEIGHTS.format(dataset=dataset)] if kind.weights else []

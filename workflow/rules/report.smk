@@ -20,7 +20,8 @@ rule figure:
             FIGURE,
             caption="../../reports/captions/figure.rst",
             category="Figures",
-            labels={"figure": "{figure}"},
+            subcategory=figure_section,
+            labels=figure_labels,
         ),
         others=multiext(FIGURE.removesuffix(".png"), ".pdf", ".csv", ".json"),
     log:

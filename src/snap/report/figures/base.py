@@ -26,7 +26,7 @@ from snap.canonical import number_text
 from snap.errors import SnapError
 from snap.files import write_result
 from snap.report.catalog import Kind
-from snap.report.frames import Frame, Tables
+from snap.report.frames import Frame, Tables, lost_lambdas
 
 WIDTH = 10.0  # inches; at the page's width, type is then about as large as the text
 
@@ -166,6 +166,19 @@ def lambda_text(value: float | None) -> str:
     return "" if value is None or pd.isna(value) else f"λ = {number_text(float(value))}"
 
 
+def best_lambda(
+    drawing: Drawing, learner: str, dataset: str, configuration: str, gaps: list[str]
+) -> float | None:
+    """The best λ in sequence; `gaps` is told where some λ has no result and cannot be compared."""
+    power = drawing.tables.best_lambda(learner, dataset, configuration)
+    lost = lost_lambdas(drawing.tables, learner, dataset, configuration)
+    if power is not None and lost:
+        powers = ", ".join(number_text(float(value)) for value in lost)
+        who = f"{dataset}, {named(configuration)}"
+        gaps.append(f"{who}: no result at λ = {powers}; the best of the others is shown")
+    return power
+
+
 def percent(value: float) -> str:
     return f"{value:.0%}"
 
@@ -185,8 +198,8 @@ def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, st
         "dataset": drawing.dataset,
         "caption": caption,
         "alt": drawn.finding,
-        "paper": kind.paper,
-        "sources": list(kind.tables),
+        "paper": kind.paper_label(drawing.dataset),
+        "sources": list(kind.tables) if kind.from_results else [],
         "gaps": drawn.gaps,
     }
     for suffix in ("pdf", "png"):
@@ -207,7 +220,7 @@ def _note(figure: Figure, text: str) -> None:
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     at = {"x": box.x0 / width, "y": box.y0 / height - 0.12 / height}
-    figure.text(s=text, fontsize=7.5, color="#666666", ha="left", va="top", **at)
+    figure.text(s=text, parse_math=False, fontsize=7.5, color="#666666", ha="left", va="top", **at)
 
 
 def smaller(png: bytes) -> bytes:
