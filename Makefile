@@ -35,7 +35,7 @@ paper: $(VENV)/installed  ## the whole paper: hours, resumable
 	@echo "Done: open $(CURDIR)/results/paper/report.html"
 
 test: $(VENV)/installed lint  ## run every test
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(VENV)/installed  ## check style and types
 	$(BIN)/ruff check .
