@@ -5,6 +5,9 @@ import logging
 from snap import status
 
 
+include: "slurm.smk"
+
+
 def training_jobs():
     """Every job that trains, for the progress report."""
     due = {file for job in workflow.dag.needrun_jobs() for file in job.output}
@@ -46,7 +49,11 @@ ANNOUNCER = status.Announcer(PLAN_FILE)
 
 
 onstart:
-    status.write_plan(PLAN_FILE, PLAN.run, workflow.cores, list(training_jobs()))
+    check_arrays()
+    cancel_earlier_submission(PLAN_FILE)
+    cores = workflow.cores if workflow.local_exec else None
+    jobs = list(training_jobs())
+    status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, slurm_name())
     only_warnings()
     ANNOUNCER.start()
 
