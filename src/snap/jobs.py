@@ -122,9 +122,7 @@ def train(
         from snap.data.store import load
         from snap.experiments import Result, run
 
-        with Heartbeat(
-            heartbeat, label, len(trials), len(trials) - len(missing), threads
-        ) as beat:
+        with Heartbeat(heartbeat, label, len(trials), len(trials) - len(missing), threads) as beat:
 
             def finished(result: Result) -> None:
                 kept.put(result)

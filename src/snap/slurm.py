@@ -23,11 +23,16 @@ def core_seconds(name: str) -> dict[str, float]:
 
 
 def cancel(name: str, patience: float = 60) -> int:
-    """Cancel the jobs of this name, and wait until they have ended. How many there were."""
+    """End the jobs of this name, and wait until they have ended. How many there were.
+
+    Those that run are killed outright: asked to end, a Snakemake in them would delete the results
+    that it was about to report.
+    """
     waiting = _queue(name, "%i")
     if not waiting:
         return 0
-    subprocess.run(["scancel", f"--name={name}"], check=True)
+    for how in (["--signal=KILL", "--full"], []):  # the second is for those that do not run yet
+        subprocess.run(["scancel", "--quiet", *how, f"--name={name}"], check=False)
     deadline = time.monotonic() + patience
     while left := _queue(name, "%i"):
         if time.monotonic() > deadline:

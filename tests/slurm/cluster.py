@@ -19,11 +19,16 @@ HERE = Path(__file__).parent
 ETC = Path("/etc/slurm")
 MARK = (HERE / "slurm.conf.in").read_text().splitlines()[0]
 DAEMONS = ("munged", "slurmctld", "slurmd")
+SYSTEM = "/usr/sbin"  # where daemons are, if not on the PATH
+
+
+def program(name: str) -> str | None:
+    return shutil.which(name) or shutil.which(name, path=SYSTEM)
 
 
 def missing() -> str | None:
     """Why there can be no cluster here, and what to do about it."""
-    absent = [name for name in DAEMONS if shutil.which(name, path=_path()) is None]
+    absent = [name for name in DAEMONS if program(name) is None]
     if absent:
         return (
             f"no SLURM on this machine ({', '.join(absent)} missing): on Debian,"
@@ -35,10 +40,6 @@ def missing() -> str | None:
     if conf.exists() and not conf.read_text().startswith(MARK):
         return f"this machine has a SLURM of its own ({conf}), which the tests will not touch"
     return None
-
-
-def _path() -> str:
-    return f"{os.environ['PATH']}:/usr/sbin:/sbin"
 
 
 class Cluster:
@@ -82,7 +83,7 @@ class Cluster:
     def _configure(self) -> None:
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
-        with open("/proc/meminfo") as file:
+        with Path("/proc/meminfo").open() as file:
             memory = int(file.readline().split()[1]) // 1024
         values = {
             "DIR": str(self.folder),
@@ -110,7 +111,7 @@ class Cluster:
             "slurmctld": ["slurmctld", "-D", "-c"],  # -c: forget an earlier run
             "slurmd": ["slurmd", "-D"],
         }[name]
-        command[0] = shutil.which(name, path=_path()) or name
+        command[0] = program(name) or name
         with (at / f"{name}.out").open("ab") as out:
             self.processes[name] = subprocess.Popen(
                 command, stdout=out, stderr=out, start_new_session=True

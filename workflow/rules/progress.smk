@@ -49,7 +49,7 @@ ANNOUNCER = status.Announcer(PLAN_FILE)
 
 
 onstart:
-    check_arrays()
+    refuse_arrays()
     cancel_earlier_submission(PLAN_FILE)
     cores = workflow.cores if workflow.local_exec else None
     jobs = list(training_jobs())

@@ -5,24 +5,17 @@ from snakemake.exceptions import WorkflowError
 from snap import slurm
 
 
-def check_arrays():
-    """Stop a run whose jobs the plugin would lose.
+def refuse_arrays():
+    """Stop before the plugin's job arrays do harm.
 
-    With job arrays, version 2.8.0 forgets jobs that were ready but not all admitted at once, and
-    waits for them forever (its issue 473).
+    In version 2.8.0 each task of an array takes the output of the first for its own: it deletes it
+    when it fails, and fails when it is the faster (its issue 447). And jobs that --jobs does not
+    admit all at once are never submitted (its issue 473).
     """
-    if workflow.local_exec:
-        return
-    arrays = getattr(workflow.executor_settings, "array_jobs", None) or ""
-    jobs = [job.rule.name for job in workflow.dag.needrun_jobs() if not job.is_local]
-    if not {*jobs, "all"} & {name.strip() for name in arrays.split(",")}:
-        return
-    rate = workflow.scheduling_settings.max_jobs_per_timespan
-    if len(jobs) > min(workflow.nodes, rate.max_jobs):
+    if getattr(workflow.executor_settings, "array_jobs", None):
         raise WorkflowError(
-            f"job arrays need all jobs admitted at once, and there are {len(jobs)}: give"
-            f" --jobs {len(jobs)} --max-jobs-per-timespan {len(jobs)}/1s or more, or do without"
-            " arrays: --slurm-array-jobs none"
+            "job arrays lose results in version 2.8.0 of snakemake-executor-plugin-slurm:"
+            " do without --slurm-array-jobs"
         )
 
 
@@ -44,4 +37,4 @@ def cancel_earlier_submission(plan):
     except (OSError, ValueError):
         return
     if earlier is not None and (count := slurm.cancel(earlier)):
-        print(f"{PLAN.run}: cancelled {count} SLURM jobs left behind", file=sys.stderr)
+        print(f"{PLAN.run}: SLURM jobs left behind, now ended: {count}", file=sys.stderr)
