@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
-.PHONY: help reproduce paper test lint format bench load clean rulegraph
+.PHONY: help reproduce paper test test-slurm lint format bench load clean rulegraph
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -21,9 +21,11 @@ $(VENV)/installed: pyproject.toml
 
 # Two passes: what follows a selection is then run only where the selection changed. In one pass
 # Snakemake would run it wherever a search was run, though nothing would be trained twice.
+# PROFILE=profiles/slurm runs it on a cluster.
 define run
-	-@$(SNAKEMAKE) pairs $(1)
-	@$(SNAKEMAKE) all $(1)
+	@$(BIN)/python workflow/recover.py
+	-@$(SNAKEMAKE) pairs $(1) $(if $(PROFILE),--workflow-profile $(PROFILE))
+	@$(SNAKEMAKE) all $(1) $(if $(PROFILE),--workflow-profile $(PROFILE))
 endef
 
 reproduce: $(VENV)/installed  ## the whole paper, reduced: minutes
@@ -36,6 +38,9 @@ paper: $(VENV)/installed  ## the whole paper: hours, resumable
 
 test: $(VENV)/installed lint  ## run every test
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+test-slurm: $(VENV)/installed  ## run everything through a SLURM on this machine (as root)
+	$(BIN)/pytest -m slurm --durations 0
 
 lint: $(VENV)/installed  ## check style and types
 	$(BIN)/ruff check .

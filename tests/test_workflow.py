@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -18,12 +17,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from snap.config import merge, read
+from snap.config import merge
 from snap.report import catalog, paper_tables
 from snap.trial import SEMANTICS
+from workspace import ROOT, SMOKE, Workspace
 
-ROOT = Path(__file__).parents[1]
-SMOKE = read([ROOT / "config.yaml", ROOT / "workflow/presets/smoke.yaml"])
 TABLES = (
     "search",
     "selected",
@@ -34,70 +32,11 @@ TABLES = (
     "ladder",
     "consolidation",
 )
-TARGETS = ("all", "pairs", "tables")
 FIGURES = len(catalog.names(["Synthetic"]))
 REPORT = Counter(figure=FIGURES, paper_tables=1, claims=1, page=1)
 
 
 TRAINING = Counter(search=8, select=8, iid=8, sequential=8, ladder=1, portrait=1)
-
-
-class Workspace:
-    """A folder in which the workflow runs, with a configuration of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.snakefile = ROOT / "Snakefile"
-        self.environment = dict(os.environ)
-
-    def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "snakemake", "--snakefile", str(self.snakefile)]
-        command += ["--directory", str(self.folder), "--cores", "2", *arguments]
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-
-    def configure(self, config) -> None:
-        (self.folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
-
-    def would_run(self) -> Counter[str]:
-        """The jobs of a dry run, by rule."""
-        done = self.snakemake("-n")
-        assert done.returncode == 0, done.stderr + done.stdout
-        stats = re.search(r"Job stats:\n(.*?)\ntotal", done.stdout + done.stderr, re.DOTALL)
-        if stats is None:
-            assert "Nothing to be done" in done.stdout + done.stderr
-            return Counter()
-        rows = [row.split() for row in stats[1].splitlines()[2:]]
-        return Counter({name: int(count) for name, count in rows if name not in TARGETS})
-
-    def run(self, until: str = "tables") -> tuple[Counter[str], int]:
-        """Both passes, as make does them: jobs that were run, and points that were trained."""
-        before, jobs = self.points(), Counter()
-        for target in ("pairs", until):
-            done = self.snakemake(target)
-            assert done.returncode == 0, done.stderr + done.stdout
-            logs = sorted(self.folder.glob(".snakemake/log/*.log"), key=lambda p: p.stat().st_mtime)
-            jobs.update(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", logs[-1].read_text()))
-        for name in TARGETS:
-            jobs.pop(name, None)
-        return jobs, self.points() - before
-
-    def points(self) -> int:
-        return len(list((self.folder / "results/trials").rglob("*.json")))
-
-    def files(self, pattern: str) -> dict[str, bytes]:
-        found = sorted((self.folder / "results/smoke").glob(pattern))
-        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
-
-    def copy(self, folder: Path) -> Workspace:
-        shutil.copytree(self.folder, folder, copy_function=shutil.copy2)
-        return Workspace(folder)
 
 
 @pytest.fixture(scope="session")

@@ -77,10 +77,10 @@ def portrait(
     name, device = resolve(spec["engine"])
     rows = [row for path in outcomes for row in read_rows(path)]
     trials = [t for text in spec["trials"] if (t := _best(Trial.parse(text), rows)) is not None]
-    log(f"{len(trials)} portraits of {len(spec['trials'])}")
+    log(f"{len(trials)} portraits of {len(spec['trials'])} with engine {name} on {device}")
     results: list[Result] = []
     if trials:
-        with Heartbeat(heartbeat, label, len(trials), 0) as beat:
+        with Heartbeat(heartbeat, label, len(trials), 0, threads) as beat:
             results = run(
                 trials,
                 load(trials[0].dataset, data),

@@ -26,9 +26,13 @@ def costs(plan: Path) -> dict[str, Any]:
             stage[key] += ledger[key]
         stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
     took = [json.loads(p.read_text()) for p in sorted(plan.parent.glob("invocations/*.json"))]
-    core = sum(one["seconds"] * one["cores"] for one in took)
+    core = sum(one["seconds"] * (one["cores"] or 0) for one in took)
     training = sum(stage["ever_trained_seconds"] for stage in stages.values())
     drawing = sum(_seconds(path) for path in _drawing(plan))
+    allocated = [seconds for one in took for seconds in one.get("allocated", {}).values()]
+    if allocated:
+        core += sum(allocated)
+        drawing = 0.0  # that was done where the run was started, on no core of SLURM's
     return {
         "run": content["run"],
         "stages": stages,
@@ -36,6 +40,7 @@ def costs(plan: Path) -> dict[str, Any]:
         "core_seconds": core,
         "training_seconds": training,
         "drawing_seconds": drawing,
+        "slurm_jobs": len(allocated),
         "outside_training": 1 - (training + drawing) / core if core else None,
     }
 
@@ -57,7 +62,14 @@ def cost_table(found: Mapping[str, Any]) -> str:
             f"{name:11}{stage['jobs']:6.0f}{stage['trials']:8.0f}{stage['trained']:9.0f}"
             f"{stage['job_seconds']:12.1f}{stage['training_seconds']:13.1f}"
         )
-    if found["outside_training"] is not None:
+    if found["slurm_jobs"]:
+        lines.append(
+            f"{found['wall_seconds']:.0f} s of wall time, {found['slurm_jobs']} SLURM jobs,"
+            f" {found['core_seconds']:.0f} core seconds allocated,"
+            f" {found['training_seconds']:.0f} of them in training:"
+            f" {1 - found['outside_training']:.1%}"
+        )
+    elif found["outside_training"] is not None:
         lines.append(
             f"{found['wall_seconds']:.0f} s of wall time, {found['core_seconds']:.0f} core seconds,"
             f" {found['training_seconds']:.0f} of them in training and"

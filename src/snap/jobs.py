@@ -44,12 +44,15 @@ def train(
         kept = Trials(store, checksum(trials[0].dataset), name, say=log)
         known = {trial: found for trial in set(trials) if (found := kept.get(trial)) is not None}
         missing = list(dict.fromkeys(trial for trial in trials if trial not in known))
-    log(f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train")
+    log(
+        f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train"
+        f" with engine {name} on {device}"
+    )
     if missing:
         from snap.data.store import load
         from snap.experiments import Result, run
 
-        with Heartbeat(heartbeat, label, len(trials), len(trials) - len(missing)) as beat:
+        with Heartbeat(heartbeat, label, len(trials), len(trials) - len(missing), threads) as beat:
 
             def finished(result: Result) -> None:
                 kept.put(result)

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from snap import slurm
 from snap.errors import SnapError
 from snap.files import write_atomically
 from snap.trial import Trial
@@ -28,10 +29,12 @@ STALE = 120  # seconds without a heartbeat after which a job is taken for dead
 class Heartbeat:
     """What a job is doing, in a file, at most once a second."""
 
-    def __init__(self, folder: Path | None, label: str, total: int, done: int) -> None:
+    def __init__(
+        self, folder: Path | None, label: str, total: int, done: int, threads: int = 1
+    ) -> None:
         self.path = folder / f"{socket.gethostname()}-{os.getpid()}.json" if folder else None
         self.state: dict[str, Any] = {"job": label, "trials": total, "done": done, "share": 0.0}
-        self.state["pid"], self.state["host"] = os.getpid(), socket.gethostname()
+        self.state |= {"pid": os.getpid(), "host": socket.gethostname(), "threads": threads}
         self.learned: dict[Trial, int] = {}
         self.written = 0.0
         self.lock = threading.Lock()
@@ -65,9 +68,25 @@ class Heartbeat:
             write_atomically(self.path, content, durable=False)
 
 
-def write_plan(path: Path, run: str, cores: int, jobs: Sequence[Mapping[str, Any]]) -> None:
-    """Write what a run consists of. Each job has stage, output and benchmark, trials and cost."""
-    content = {"run": run, "cores": cores, "jobs": list(jobs), "started": time.time()}
+def write_plan(
+    path: Path,
+    run: str,
+    cores: int | None,
+    jobs: Sequence[Mapping[str, Any]],
+    slurm: str | None = None,
+) -> None:
+    """Write what a run consists of. Each job has stage, output and benchmark, trials and cost.
+
+    On a cluster nobody knows how many cores there will be: None, and the name of the SLURM jobs.
+    """
+    content = {"run": run, "cores": cores, "slurm": slurm, "host": socket.gethostname()}
+    content |= {"jobs": list(jobs), "started": time.time()}
+    write_atomically(path, json.dumps(content).encode())
+
+
+def end_plan(path: Path) -> None:
+    """Note that the run has ended, well or not."""
+    content = json.loads(path.read_text()) | {"ended": time.time()}
     write_atomically(path, json.dumps(content).encode())
 
 
@@ -116,7 +135,8 @@ def state(plan: Path) -> dict[str, Any]:
     left = sum(
         stage["cost_left"] * (stage["spent"] / stage["guess"] if stage["guess"] else 1.0)
         for stage in stages.values()
-    ) / max(content["cores"], 1)
+    )
+    left /= content["cores"] or max(1, sum(beat["threads"] for beat in running))
     return {"run": content["run"], "stages": stages, "running": running, "seconds_left": left}
 
 
@@ -195,8 +215,9 @@ def report(now: Mapping[str, Any]) -> str:
         bar = "█" * round(30 * done / max(total, 1))
         lines.append(f"  {name:11} {bar:·<30} {done:.0f} of {total:.0f} trials")
     for beat in now["running"]:
+        host = "" if beat["host"] == socket.gethostname() else f" on {beat['host']}"
         lines.append(
-            f"  running: {beat['job']}: trial {min(beat['done'] + 1, beat['trials'])}"
+            f"  running{host}: {beat['job']}: trial {min(beat['done'] + 1, beat['trials'])}"
             f" of {beat['trials']}, {beat['share']:.0%} through it"
         )
     if not now["running"]:
@@ -209,6 +230,8 @@ class Announcer:
 
     def __init__(self, plan: Path, every: float = 20) -> None:
         self.plan, self.every = plan, every
+        self.allocated: dict[str, float] = {}  # core seconds of each SLURM job
+        self.asked = 0.0
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self._work, daemon=True)
 
@@ -217,7 +240,9 @@ class Announcer:
 
     def stop(self) -> None:
         self.ended.set()
+        self.asked = 0.0
         self._say()
+        end_plan(self.plan)
 
     def _work(self) -> None:
         while not self.ended.wait(self.every):
@@ -228,5 +253,10 @@ class Announcer:
         print(line(state(self.plan)), file=sys.stderr, flush=True)
         content = json.loads(self.plan.read_text())
         took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
+        if content["slurm"] is not None:
+            if time.time() - self.asked >= 60:  # seldom enough not to be a burden
+                self.asked = time.time()
+                self.allocated |= slurm.core_seconds(content["slurm"])
+            took["allocated"] = self.allocated
         path = self.plan.parent / "invocations" / f"{content['started']:.0f}.json"
         write_atomically(path, json.dumps(took).encode())

@@ -59,6 +59,9 @@ def _add_jobs(commands: Any, add_folder: AddFolder) -> None:
 
 
 def _job(options: argparse.Namespace) -> None:
+    from snap import granted
+
+    threads = granted.bind(getattr(options, "threads", 1))  # before numpy is imported
     from snap import jobs, rows
 
     if options.step == "table":
@@ -68,8 +71,9 @@ def _job(options: argparse.Namespace) -> None:
     if options.step == "select":
         jobs.select(spec, options.inputs, options.output)
         return
+    jobs.log(granted.text(threads))
     running = {
-        "threads": options.threads,
+        "threads": threads,
         "data": options.dir,
         "heartbeat": options.running,
         "ledger": options.ledger,

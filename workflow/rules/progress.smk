@@ -5,6 +5,9 @@ import logging
 from snap import status
 
 
+include: "slurm.smk"
+
+
 def training_jobs():
     """Every job that trains, for the progress report."""
     due = {file for job in workflow.dag.needrun_jobs() for file in job.output}
@@ -46,8 +49,12 @@ ANNOUNCER = status.Announcer(PLAN_FILE)
 
 
 onstart:
-    print(status.announcement(PLAN.core_hours, workflow.cores), file=sys.stderr)
-    status.write_plan(PLAN_FILE, PLAN.run, workflow.cores, list(training_jobs()))
+    refuse_arrays()
+    cancel_earlier_submission(PLAN_FILE)
+    cores = workflow.cores if workflow.local_exec else None
+    jobs = list(training_jobs())
+    print(status.announcement(PLAN.core_hours, cores), file=sys.stderr)
+    status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, slurm_name())
     only_warnings()
     ANNOUNCER.start()
 

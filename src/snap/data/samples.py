@@ -24,8 +24,11 @@ class Samples:
                 "samples must be images (N×D) and labels (N),"
                 f" got {self.images.shape} and {self.labels.shape}"
             )
-        object.__setattr__(self, "images", np.ascontiguousarray(self.images))
-        object.__setattr__(self, "labels", np.ascontiguousarray(self.labels, np.int64))
+        for name, dtype in (("images", None), ("labels", np.int64)):
+            # Never written to, and always said to be so: loops are compiled for one kind of array.
+            array = np.ascontiguousarray(getattr(self, name), dtype).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
 
     def __len__(self) -> int:
         return len(self.labels)

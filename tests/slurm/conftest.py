@@ -1,0 +1,37 @@
+"""A SLURM cluster for the tests, and what they compare with."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cluster import Cluster, missing
+from on_slurm import LONG, LONG_TABLES, STARTED, results
+
+from workspace import Workspace
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    if reason := missing():
+        pytest.skip(reason)
+    # Not where pytest puts its folders: their names are too long for a socket.
+    folder = Path(tempfile.mkdtemp(prefix="snap-slurm-"))
+    with Cluster(folder) as found:
+        yield found
+        for process in STARTED:  # what a failed test has left
+            process.kill()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(cluster, tmp_path_factory) -> dict[str, bytes]:
+    """All files of the long search, from a local run."""
+    workspace = Workspace(tmp_path_factory.mktemp("undisturbed"))
+    workspace.configure(LONG)
+    done = workspace.snakemake(*LONG_TABLES)
+    assert done.returncode == 0, done.stderr
+    return results(workspace)

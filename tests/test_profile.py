@@ -1,0 +1,92 @@
+"""The SLURM profile without SLURM: what it asks for, and what is stated about it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from snap.config import read
+from snap.plan import STAGES, Plan
+from workspace import ROOT, SMOKE, Workspace
+
+PROFILE = ROOT / "workflow/profiles/slurm"
+TRAINING = {"search", "iid", "sequential", "ladder", "portrait"}
+
+
+def asked(tmp_path, old: str = "", new: str = "") -> dict[str, dict[str, str]]:
+    """The resources of each rule in a dry run, with something in the profile changed."""
+    workspace = Workspace(tmp_path)
+    workspace.configure(SMOKE)
+    text = (PROFILE / "config.yaml").read_text()
+    assert old in text
+    (tmp_path / "profile").mkdir()
+    (tmp_path / "profile/config.yaml").write_text(text.replace(old, new))
+    workspace.options = ["--workflow-profile", str(tmp_path / "profile")]
+    done = workspace.snakemake("-n")
+    assert done.returncode == 0, done.stderr
+    rules = re.findall(r"^(?:local)?rule (\w+):.*?resources: (.*?)$", done.stdout, re.M | re.S)
+    return {rule: dict(item.split("=", 1) for item in text.split(", ")) for rule, text in rules}
+
+
+def test_training_asks_for_a_gpu_and_nothing_else_does(tmp_path):
+    found = asked(tmp_path)
+    assert found.keys() >= TRAINING
+    for rule, resources in found.items():
+        assert resources.get("gpu") == ("1" if rule in TRAINING else None), rule
+        assert not {"tasks", "tasks_per_gpu"} & resources.keys()
+    assert {found[rule]["slurm_partition"] for rule in TRAINING} == {"gpu"}
+
+
+def test_one_setting_sends_training_to_cpu_nodes(tmp_path):
+    found = asked(tmp_path, "train_on: gpu", "train_on: cpu")
+    for rule in TRAINING:
+        assert "gpu" not in found[rule]
+        assert found[rule]["slurm_partition"] == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("line", "mine", "expected"),
+    [
+        ('account: ""', "account: us", {"slurm_account": "us"}),
+        ("{gpu: gpu, cpu: cpu}", "{gpu: all, cpu: any}", {"slurm_partition": "all"}),
+        ('gpu_type: ""', "gpu_type: a100", {"gpu_model": "a100", "gpu": "1"}),
+    ],
+)
+def test_the_three_lines_reach_the_jobs(tmp_path, line, mine, expected):
+    found = asked(tmp_path, line, mine)
+    for rule in TRAINING:
+        assert found[rule].items() >= expected.items(), rule
+
+
+def test_everything_but_training_is_local():
+    text = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    rules = set(re.findall(r"^rule (\w+):", text, re.MULTILINE))
+    blocks = re.findall(r"^localrules:\n((?:    \w+,\n)+)", text, re.MULTILINE)
+    local = {name for block in blocks for name in re.findall(r"\w+", block)}
+    assert rules - local == TRAINING
+
+
+def test_the_stated_overhead_is_of_the_quick_preset():
+    workflow = ROOT / "workflow"
+    config = read([ROOT / "config.yaml", workflow / "presets/quick.yaml"])
+    plan = Plan.load(config, workflow / "schemas/config.schema.yaml", workflow / "paper.yaml")
+    jobs = sum(len(plan.work(stage)) for stage in STAGES)
+    assert f"{jobs} SLURM jobs" in (PROFILE / "README.md").read_text()
+
+
+def test_without_slurm_its_tests_say_how_to_get_it(tmp_path):
+    environment = os.environ | {"PATH": str(tmp_path)}
+    code = "import cluster; cluster.SYSTEM = ''; print(cluster.missing())"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT / "tests/slurm",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "apt-get install --no-install-recommends slurm-wlm munge" in done.stdout

@@ -1,0 +1,80 @@
+"""A folder in which the workflow runs, for the tests that run it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import yaml
+
+from snap.config import read
+
+ROOT = Path(__file__).parents[1]
+SMOKE = read([ROOT / "config.yaml", ROOT / "workflow/presets/smoke.yaml"])
+TARGETS = ("all", "pairs", "tables")
+
+
+class Workspace:
+    """A folder in which the workflow runs, with a configuration of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.snakefile = ROOT / "Snakefile"
+        self.environment = dict(os.environ)
+        self.options = ["--cores", "2"]
+
+    def command(self, *arguments: str) -> list[str]:
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(self.snakefile)]
+        return [*command, "--directory", str(self.folder), *self.options, *arguments]
+
+    def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    def configure(self, config) -> None:
+        (self.folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+    def would_run(self) -> Counter[str]:
+        """The jobs of a dry run, by rule."""
+        done = self.snakemake("-n")
+        assert done.returncode == 0, done.stderr + done.stdout
+        stats = re.search(r"Job stats:\n(.*?)\ntotal", done.stdout + done.stderr, re.DOTALL)
+        if stats is None:
+            assert "Nothing to be done" in done.stdout + done.stderr
+            return Counter()
+        rows = [row.split() for row in stats[1].splitlines()[2:]]
+        return Counter({name: int(count) for name, count in rows if name not in TARGETS})
+
+    def run(self, until: str = "tables") -> tuple[Counter[str], int]:
+        """Both passes, as make does them: jobs that were run, and points that were trained."""
+        before, jobs = self.points(), Counter()
+        for target in ("pairs", until):
+            done = self.snakemake(target)
+            assert done.returncode == 0, done.stderr + done.stdout
+            logs = sorted(self.folder.glob(".snakemake/log/*.log"), key=lambda p: p.stat().st_mtime)
+            jobs.update(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", logs[-1].read_text()))
+        for name in TARGETS:
+            jobs.pop(name, None)
+        return jobs, self.points() - before
+
+    def points(self) -> int:
+        return len(list((self.folder / "results/trials").rglob("*.json")))
+
+    def files(self, pattern: str) -> dict[str, bytes]:
+        found = sorted((self.folder / "results/smoke").glob(pattern))
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
+
+    def copy(self, folder: Path) -> Workspace:
+        shutil.copytree(self.folder, folder, copy_function=shutil.copy2)
+        return Workspace(folder)
