@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
-.PHONY: help reproduce paper test test-slurm lint format bench load clean rulegraph
+.PHONY: help reproduce paper test test-slurm test-kill lint format bench load clean rulegraph
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -41,6 +41,10 @@ test: $(VENV)/installed lint  ## run every test
 
 test-slurm: $(VENV)/installed  ## run everything through a SLURM on this machine (as root)
 	$(BIN)/pytest -m slurm --durations 0
+
+KILLS ?= 20
+test-kill: $(VENV)/installed  ## kill a run KILLS times and compare what comes of it
+	$(BIN)/python tests/kill.py --kills $(KILLS)
 
 lint: $(VENV)/installed  ## check style and types
 	$(BIN)/ruff check .
