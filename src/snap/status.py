@@ -79,8 +79,14 @@ def write_plan(
 
     On a cluster nobody knows how many cores there will be: None, and the name of the SLURM jobs.
     """
-    content = {"run": run, "cores": cores, "slurm": slurm, "host": socket.gethostname()}
-    content |= {"jobs": list(jobs), "started": time.time()}
+    content = {
+        "run": run,
+        "cores": cores,
+        "slurm": slurm,
+        "host": socket.gethostname(),
+        "jobs": list(jobs),
+        "started": time.time(),
+    }
     write_atomically(path, json.dumps(content).encode())
 
 
