@@ -9,8 +9,6 @@ import sys
 
 import pytest
 
-from snap.config import read
-from snap.plan import STAGES, Plan
 from workspace import ROOT, SMOKE, Workspace
 
 PROFILE = ROOT / "workflow/profiles/slurm"
@@ -68,14 +66,6 @@ def test_everything_but_training_is_local():
     blocks = re.findall(r"^localrules:\n((?:    \w+,\n)+)", text, re.MULTILINE)
     local = {name for block in blocks for name in re.findall(r"\w+", block)}
     assert rules - local == TRAINING
-
-
-def test_the_stated_overhead_is_of_the_quick_preset():
-    workflow = ROOT / "workflow"
-    config = read([ROOT / "config.yaml", workflow / "presets/quick.yaml"])
-    plan = Plan.load(config, workflow / "schemas/config.schema.yaml", workflow / "paper.yaml")
-    jobs = sum(len(plan.work(stage)) for stage in STAGES)
-    assert f"{jobs} SLURM jobs" in (PROFILE / "README.md").read_text()
 
 
 def test_without_slurm_its_tests_say_how_to_get_it(tmp_path):
