@@ -79,8 +79,8 @@ def write_plan(
 
     On a cluster nobody knows how many cores there will be: None, and the name of the SLURM jobs.
     """
-    content = {"run": run, "cores": cores, "slurm": slurm, "host": socket.gethostname()}
-    content |= {"jobs": list(jobs), "started": time.time()}
+    content: dict[str, Any] = {"run": run, "cores": cores, "slurm": slurm, "jobs": list(jobs)}
+    content |= {"host": socket.gethostname(), "started": time.time()}
     write_atomically(path, json.dumps(content).encode())
 
 

@@ -37,4 +37,6 @@ def cancel_earlier_submission(plan):
     except (OSError, ValueError):
         return
     if earlier is not None and (count := slurm.cancel(earlier)):
-        print(f"{PLAN.run}: SLURM jobs left behind, now ended: {count}", file=sys.stderr)
+        print(
+            f"{PLAN.run}: SLURM jobs left behind, now ended: {count}", file=sys.stderr
+        )
