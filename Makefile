@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
-.PHONY: help reproduce paper test test-slurm lint format bench clean rulegraph
+.PHONY: help reproduce paper test test-slurm test-kill lint format bench load clean rulegraph
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -37,10 +37,14 @@ paper: $(VENV)/installed  ## the whole paper: hours, resumable
 	@echo "Done: open $(CURDIR)/results/paper/report.html"
 
 test: $(VENV)/installed lint  ## run every test
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slurm: $(VENV)/installed  ## run everything through a SLURM on this machine (as root)
 	$(BIN)/pytest -m slurm --durations 0
+
+KILLS ?= 20
+test-kill: $(VENV)/installed  ## kill a run KILLS times and compare what comes of it
+	$(BIN)/python tests/kill.py --kills $(KILLS)
 
 lint: $(VENV)/installed  ## check style and types
 	$(BIN)/ruff check .
@@ -55,6 +59,9 @@ format: $(VENV)/installed  ## put the code into its standard form
 
 bench: $(VENV)/installed  ## measure the engines on this machine
 	$(BIN)/snap bench
+
+load: $(VENV)/installed  ## measure the workflow with 20 seeds
+	$(BIN)/python tests/load.py
 
 rulegraph: $(VENV)/installed  ## draw the rules for the README (needs graphviz)
 	$(SNAKEMAKE) --rulegraph | dot -Tsvg -o reports/rulegraph.svg

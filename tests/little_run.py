@@ -6,8 +6,8 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from snap import jobs
 from snap.report.frames import Tables
+from snap.rows import COLUMNS, write_rows
 from snap.trial import PAPER_NAMES, SGD_CONFIGURATIONS
 
 SGD_NAMES = [configuration.name for configuration in SGD_CONFIGURATIONS]
@@ -32,7 +32,7 @@ def as_in_the_paper() -> dict[tuple[str, str], dict[str, Any]]:
             "iid": iid,
             "sequential": sequential - 0.1 * (focus == "synapse"),
             "forgetting": forgetting,
-            "lingering": 0.5 if hidden == "sigmoid" else 0.4,
+            "halving": 0.5 if hidden == "sigmoid" else 0.4,
             "own_accuracy": 0.97,
             "p50": 0.1,
             "p95": 0.3,
@@ -53,10 +53,10 @@ def changed(*changes: tuple[str, str, str, Any]) -> dict[tuple[str, str], dict[s
 
 def write(folder: Path, rows: dict[str, list[dict[str, Any]]], run: str = "paper") -> Tables:
     """Tables with these rows; those without rows have a header only."""
-    for table, columns in jobs.COLUMNS.items():
+    for table, columns in COLUMNS.items():
         made = [{"run": run, **row} for row in rows.get(table, [])]
         tasks = ["task1", "task2", "task3"] if table == "curve" else []
-        jobs.write_rows(folder / f"{table}.csv", ["run", *columns, *tasks], made)
+        write_rows(folder / f"{table}.csv", ["run", *columns, *tasks], made)
     return Tables(folder)
 
 
@@ -68,7 +68,7 @@ def run_of(
 
 def rows_of(numbers: dict[Any, Any], dataset: str = "MNIST") -> dict[str, list[dict[str, Any]]]:
     """A run with two seeds a hair apart, at a λ that is best and one at which all is worse."""
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in jobs.COLUMNS}
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in COLUMNS}
     for (learner, name), given in copy.deepcopy(numbers).items():
         who = {"learner": learner, "dataset": dataset, "configuration": name}
         for power in [None] if learner == "sgd" else [OTHER, BEST]:
@@ -102,13 +102,17 @@ def _trial(given: dict[str, Any], shift: float, worse: bool) -> dict[str, list[d
         for i in range(4)
         for j in range(1, 4)
     ]
-    left = 0.99 if worse else given["lingering"]
-    curve = [
-        {"training": task, "epoch": epoch, "samples": 100 * task + epoch}
-        | {f"task{n}": left if (n, epoch) == (task - 1, 1) else 0.99 for n in range(1, 4)}
-        for task in range(1, 4)
-        for epoch in (1, 2)
-    ]
+    # Accuracy on the task before stays at 0.9, and falls to 0 at the share given of the epoch.
+    share = 0.99 if worse else given["halving"]
+    curve = []
+    for task in range(1, 4):
+        known = {f"task{n}": 0.9 for n in range(1, 4)}
+        gone = known | {f"task{task - 1}": 0.0}
+        end = 2000 * task
+        for at, values in ((share * 1000 - 1e-6, known), (share * 1000 + 1e-6, gone), (1000, gone)):
+            point = {"training": task, "epoch": 1, "samples": end - 2000 + at}
+            curve.append(point | {n: v for n, v in values.items() if n != "task0"})
+        curve.append({"training": task, "epoch": 2, "samples": end} | known)
     state = {"layer": "hidden", "quantity": "strength", "training": 1, "samples": 20}
     known = {key: given[key] for key in ("own_accuracy", "p50", "p95")}
     weak = {"own_accuracy": 0.5, "p50": 0.01, "p95": 0.02}

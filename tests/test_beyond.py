@@ -11,6 +11,7 @@ import pytest
 from snap import Iid, Sequential, Trial, beyond, jobs
 from snap.experiments import run
 from snap.protocol import LADDER
+from snap.rows import CONSOLIDATION, SELECTED, SEQUENTIAL, read_rows, write_rows
 
 LIMITS = {"dataset": "Synthetic", "hidden": 8, "train_limit": 500, "test_limit": 200}
 SEQUENCE = Sequential(tasks=((0, 1), (2, 3)), max_epochs=2, curve_every=50)
@@ -27,7 +28,7 @@ def running(tmp_path, synthetic_root):
 
 
 def selection(path, eta="0.1", alpha="0.03"):
-    jobs.write_rows(path, jobs.SELECTED, [{"eta": eta, "alpha": alpha, "lambda": 4}])
+    write_rows(path, SELECTED, [{"eta": eta, "alpha": alpha, "lambda": 4}])
     return path
 
 
@@ -44,7 +45,7 @@ def test_every_rung_is_there_with_the_selected_pair(tmp_path, running):
     out = tmp_path / "ladder.csv"
     running["store"] = tmp_path / "store"
     beyond.ladder(ladder_spec(), selection(tmp_path / "pair.csv"), out, **running)
-    rows = jobs.read_rows(out)
+    rows = read_rows(out)
     assert [row["switch"] for row in rows] == ["", *(name for name, _ in LADDER[1:])]
     assert {(row["eta"], row["alpha"]) for row in rows} == {("0.1", "0.03")}
     assert [row["step"] for row in rows] == [str(n) for n in range(len(LADDER))]
@@ -60,11 +61,11 @@ def test_a_cell_without_a_pair_has_no_ladder(tmp_path, running):
     out = tmp_path / "ladder.csv"
     pair = selection(tmp_path / "pair.csv", None, None)
     beyond.ladder(ladder_spec(), pair, out, store=tmp_path, **running)
-    assert jobs.read_rows(out) == []
+    assert read_rows(out) == []
 
 
 def outcomes(path, *rows):
-    jobs.write_rows(path, jobs.SEQUENTIAL, rows)
+    write_rows(path, SEQUENTIAL, rows)
     return path
 
 
@@ -99,7 +100,7 @@ def test_a_portrait_is_of_the_best_lambda(tmp_path, running, small):
     out, weights = tmp_path / "portrait.csv", tmp_path / "portrait.npz"
     spec = {"trials": trials, "engine": "cpu"}
     beyond.portrait(spec, [found], out, weights, **running)
-    rows = jobs.read_rows(out)
+    rows = read_rows(out)
     assert {(row["learner"], row["lambda"]) for row in rows} == {("hebbian", "16"), ("sgd", "")}
     points = {(row["layer"], row["quantity"]) for row in rows}
     assert points == {(a, b) for a in ("hidden", "output") for b in ("strength", "plasticity")}
@@ -119,6 +120,6 @@ def test_a_portrait_of_nothing(tmp_path, running):
     out, weights = tmp_path / "portrait.csv", tmp_path / "portrait.npz"
     beyond.portrait({"trials": [], "engine": "cpu"}, [], out, weights, **running)
     with out.open() as file:
-        assert list(csv.reader(file)) == [jobs.CONSOLIDATION]
+        assert list(csv.reader(file)) == [CONSOLIDATION]
     with np.load(weights, allow_pickle=False) as file:
         assert file.files == []

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import little_run
-from little_run import changed, run_of
+from little_run import changed, rows_of, run_of, write
 from snap import SnapError
 from snap.report import claims
 from snap.report.claim_data import COMPARISONS, Comparison
@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 FILE = ROOT / "workflow/claims.yaml"
 CLAIMS = claims.load(FILE)
 PAPER = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
+PAPER["curves"] = {"MNIST": {"sigmoid-sigmoid-neuron": 16}}  # a λ of the little run
 REDUCED = "quick (reduced: 9 pairs)"
 
 HEBBIAN_SS = ("hebbian", "sigmoid-sigmoid-neuron")
@@ -41,12 +42,13 @@ def judged(tables, only=None):
     return found[only] if only else found
 
 
-def test_the_ten_claims_of_the_paper_are_there_in_order():
+def test_the_claims_of_the_paper_are_there_in_order():
     assert [claim.id for claim in CLAIMS] == [
         "iid-growth-equal",
         "iid-growth-equal-sgd",
         "sequence-sigmoid-best",
         "sequence-exponential-worst",
+        "iid-exponential-excels",
         "sequence-linear-between",
         "sigmoid-neuron-no-forgetting",
         "linear-hebbian-less-than-sgd",
@@ -57,6 +59,7 @@ def test_the_ten_claims_of_the_paper_are_there_in_order():
     assert [claim.id for claim in CLAIMS if claim.needs == "full"] == [
         "iid-growth-equal",
         "iid-growth-equal-sgd",
+        "iid-exponential-excels",
         "sgd-synapse-fails",
     ]
     labels = [part for claim in CLAIMS for part in claim.where.split() if ":" in part]
@@ -83,26 +86,25 @@ def test_a_run_like_the_paper_reproduces_all_but_what_the_paper_contradicts(tmp_
         ("iid-growth-equal-sgd", [(*SYNAPSE, "iid", 0.93)], "reproduced"),
         ("iid-growth-equal-sgd", [(*SYNAPSE, "iid", 0.88)], "partly"),
         ("iid-growth-equal-sgd", [(*SYNAPSE, "iid", 0.5)], "not"),
-        ("sequence-sigmoid-best", [(*HEBBIAN_LL, "sequential", 0.77)], "reproduced"),
+        ("sequence-sigmoid-best", [(*HEBBIAN_LL, "sequential", 0.67)], "reproduced"),
+        # The best sigmoidal one is above linear, the synapse-wise ones are not.
+        ("sequence-sigmoid-best", [(*HEBBIAN_LL, "sequential", 0.77)], "partly"),
         ("sequence-sigmoid-best", [(*HEBBIAN_LL, "sequential", 0.81)], "partly"),
         ("sequence-sigmoid-best", [(*HEBBIAN_LL, "sequential", 0.9)], "not"),
         (
             "sequence-sigmoid-best",
             [("hebbian", "exponential-linear-neuron", "sequential", 0.9)],
-            "not",
+            "partly",
         ),
         # The lowest of the others counts, and it may be synapse-wise.
         (
             "sequence-exponential-worst",
             [("hebbian", "sigmoid-linear-synapse", "sequential", 0.1)],
-            "partly",
-        ),
-        ("sequence-exponential-worst", [(*HEBBIAN_LL, "iid", 0.86)], "partly"),
-        (
-            "sequence-exponential-worst",
-            [(*HEBBIAN_LL, "sequential", 0.1), (*HEBBIAN_LL, "iid", 0.95)],
             "not",
         ),
+        ("sequence-exponential-worst", [(*HEBBIAN_LL, "sequential", 0.21)], "partly"),
+        ("iid-exponential-excels", [(*HEBBIAN_LL, "iid", 0.86)], "partly"),
+        ("iid-exponential-excels", [(*HEBBIAN_LL, "iid", 0.95)], "not"),
         ("sequence-linear-between", [(*HEBBIAN_LL, "sequential", 0.1)], "partly"),
         ("sequence-linear-between", [(*HEBBIAN_LL, "forgetting", 0.9)], "partly"),
         ("sequence-linear-between", [(*HEBBIAN_LL, "forgetting", 0.0)], "partly"),
@@ -121,8 +123,8 @@ def test_a_run_like_the_paper_reproduces_all_but_what_the_paper_contradicts(tmp_
         ("linear-hebbian-less-than-sgd", [(*HEBBIAN_LL, "forgetting", 0.89)], "partly"),
         ("linear-hebbian-less-than-sgd", [(*HEBBIAN_LL, "forgetting", 0.9)], "not"),
         ("sgd-sigmoid-slows", [(*SGD_SS, "forgetting", 0.15)], "partly"),
-        ("sgd-sigmoid-slows", [(*SGD_SS, "lingering", 0.41)], "partly"),
-        ("sgd-sigmoid-slows", [(*SGD_SS, "forgetting", 0.0), (*SGD_SS, "lingering", 0.4)], "not"),
+        ("sgd-sigmoid-slows", [(*SGD_SS, "halving", 0.41)], "partly"),
+        ("sgd-sigmoid-slows", [(*SGD_SS, "forgetting", 0.0), (*SGD_SS, "halving", 0.4)], "not"),
         ("sgd-accurate-before-consolidated", [(*SGD_SS, "p95", 0.95)], "partly"),
         (
             "sgd-accurate-before-consolidated",
@@ -152,6 +154,39 @@ def test_forgetting_is_graded_by_the_two_margins(forgetting):
     assert found.tests[0].value == value
 
 
+def test_a_difference_within_the_spread_of_seeds_is_at_most_partly(tmp_path):
+    rows = rows_of(changed())
+    for row in rows["sequential"]:
+        if (row["configuration"], row["lambda"]) == ("linear-linear", 16):
+            row["accuracy"] = 0.15 if row["seed"] else 0.75  # 0.45 on average
+    found = judged(write(tmp_path, rows), "sequence-linear-between")
+    above_exponential = found.tests[0]
+    assert (above_exponential.outcome, above_exponential.note) == ("partly", "the seeds overlap")
+    assert "Met, but the seeds overlap: accuracy in sequence, linear" in found.reason
+    assert "and their seeds overlap" in found.numbers
+
+
+def test_a_lambda_without_a_result_leaves_the_best_unknown(tmp_path):
+    rows = rows_of(changed())
+    rows["sequential"] = [
+        row
+        for row in rows["sequential"]
+        if (row["configuration"], row["lambda"]) != ("linear-linear", 16)
+    ]
+    found = judged(write(tmp_path, rows), "sequence-sigmoid-best")
+    assert found.verdict == "not testable"
+    assert "L.L. has no result at λ = 16" in found.reason
+
+
+def test_a_lambda_that_diverged_is_told(tmp_path):
+    rows = rows_of(changed())
+    for row in rows["sequential"]:
+        if (row["configuration"], row["lambda"]) == ("linear-linear", 16):
+            row |= {"accuracy": None, "forgetting": None, "diverged": 5}
+    found = judged(write(tmp_path, rows), "sequence-sigmoid-best")
+    assert "L.L. (λ = 1) 0.400 ± 0.001 (diverged at λ = 16)" in found.numbers
+
+
 margins = st.integers(-5, 5).map(float)
 comparisons = st.builds(Comparison, st.sampled_from(sorted(COMPARISONS)), margins)
 
@@ -164,7 +199,7 @@ def test_a_wider_comparison_is_one_that_is_met_whenever_the_other_is(narrow, wid
 
 def test_numbers_are_told_in_a_sentence(tmp_path):
     found = judged(run_of(tmp_path, changed()))
-    assert found["sequence-sigmoid-best"].numbers == (
+    assert found["sequence-sigmoid-best"].numbers.startswith(
         "Accuracy in sequence, best sigmoidal hidden layer minus best of all others: S.L. neuron"
         " (λ = 16) 0.800 ± 0.001 minus L.L. (λ = 16) 0.500 ± 0.001 = 0.300."
     )
@@ -313,7 +348,7 @@ def test_verdicts_are_written_as_json_and_flat(tmp_path):
     assert len(entries) == len(CLAIMS)
     keys = "id claim where figure dataset verdict reason numbers seeds tests".split()
     assert all(set(keys) <= set(entry) for entry in entries)
-    assert set(entries[0]["tests"][0]) == {"what", "value", "wanted", "outcome"}
+    assert set(entries[0]["tests"][0]) == {"what", "value", "wanted", "outcome", "note"}
     with (tmp_path / "claims.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == sum(len(claim.tests) for claim in CLAIMS)

@@ -168,6 +168,27 @@ def test_a_growth_has_one_colour_and_focus_one_line():
     assert request.look("exponential-sigmoid-neuron")["color"] == STYLE["other"]["color"]
 
 
+@pytest.mark.parametrize("name", ["headline", "curves-MNIST", "matrix-MNIST"])
+def test_the_best_of_what_is_left_is_marked_as_such(tmp_path, name):
+    made = rows()
+    for row in made["sequential"]:
+        if (row["configuration"], row["lambda"]) == ("sigmoid-sigmoid-neuron", 16):
+            row |= {"accuracy": None, "diverged": 5}
+    drawn = draw(*drawing(write(tmp_path, made), name))
+    sentence = "sigmoid-sigmoid, neuron: no result at λ = 16; the best of the others is shown"
+    assert f"MNIST, {sentence}" in drawn.gaps
+    base.plt.close(drawn.figure)
+
+
+def test_words_of_the_configuration_are_not_typeset(tmp_path):
+    named = r"quick (reduced: grid $\frac{1$ more)"
+    tables = write(tmp_path, rows(), named)
+    kind, request = drawing(tables, "network")
+    stem = tmp_path / "network.png"
+    base.save(draw(kind, request), catalog.find("network")[0], "network", request, "", stem)
+    assert stem.stat().st_size
+
+
 def test_the_best_lambda_is_shown_and_named(whole):
     drawn = draw(*drawing(whole, "curves-MNIST"))
     assert set(drawn.data["lambda"]) == {16.0}

@@ -18,6 +18,7 @@ from snap import Iid, Sequential, SnapError, Trial, costs, jobs
 from snap.data.samples import Samples
 from snap.data.store import load
 from snap.experiments import run
+from snap.rows import COLUMNS, SEARCH, read_rows, table, write_rows
 from snap.status import LEDGER, Heartbeat, line, report, state, write_plan
 from snap.trials import Trials
 
@@ -40,14 +41,14 @@ def spec(pairs, trial=TEXT):
 
 
 def points(path, rows):
-    jobs.write_rows(path, jobs.SEARCH, [CELL | {"lambda": 4.0} | row for row in rows])
+    write_rows(path, SEARCH, [CELL | {"lambda": 4.0} | row for row in rows])
     return path
 
 
 def selected(tmp_path, *files, **changes):
     out = tmp_path / "selected.csv"
     jobs.select(CELL | {"lambda": "4", "given": None} | changes, files, out)
-    (row,) = jobs.read_rows(out)
+    (row,) = read_rows(out)
     return row
 
 
@@ -66,7 +67,7 @@ def test_a_search_trains_every_point_once(tmp_path, synthetic_root):
     # A grid that grew trains the new point only.
     jobs.search(spec([(0.1, 0.3), (0.1, 0.03), (0.7, 0.3)]), out, ledger=ledger, **running)
     assert json.loads(ledger.read_text())["trained"] == 1
-    assert len(jobs.read_rows(out)) == 3
+    assert len(read_rows(out)) == 3
 
 
 def test_kept_trials_are_used_only_if_they_are_what_was_written(tmp_path, small):
@@ -104,7 +105,7 @@ def test_a_killed_job_loses_at_most_the_point_under_way(tmp_path, synthetic_root
     assert not out.exists()
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=300)
     assert json.loads((tmp_path / "ledger.json").read_text())["trained"] == 12 - kept
-    assert len(jobs.read_rows(out)) == 12
+    assert len(read_rows(out)) == 12
 
 
 # Selection
@@ -176,12 +177,12 @@ def test_all_diverged_is_reported_and_stops_nothing(tmp_path, synthetic_root):
     running = {"threads": 1, "store": tmp_path / "trials", "data": synthetic_root}
     final = {"engine": "cpu", "cells": [{"trials": [TEXT.text]}]}
     jobs.iid(final, [tmp_path / "selected.csv"], tmp_path / "iid.csv", **running)
-    assert jobs.read_rows(tmp_path / "iid.csv") == []
+    assert read_rows(tmp_path / "iid.csv") == []
     sequence = dataclasses.replace(TEXT, experiment=Sequential())
     outputs = [tmp_path / name for name in ("seq.csv", "matrix.csv", "curve.csv")]
     final["cells"][0]["trials"] = [sequence.text]
     jobs.sequential(final, [tmp_path / "selected.csv"], *outputs, **running)
-    assert [jobs.read_rows(path) for path in outputs] == [[], [], []]
+    assert [read_rows(path) for path in outputs] == [[], [], []]
 
 
 def test_a_pair_that_is_given_is_taken(tmp_path):
@@ -224,17 +225,17 @@ def test_tables_say_which_run_they_are_from(tmp_path):
     parts = []
     for n in (1, 2):
         parts.append(points(tmp_path / f"{n}.csv", [{"eta": n, "alpha": 0.1, "accuracy": 0.5}]))
-    jobs.table(parts, tmp_path / "search.csv", "quick", "two samples")
-    rows = jobs.read_rows(tmp_path / "search.csv")
+    table(parts, tmp_path / "search.csv", "quick", "two samples")
+    rows = read_rows(tmp_path / "search.csv")
     assert [row["eta"] for row in rows] == ["1", "2"]
     assert {row["run"] for row in rows} == {"quick (reduced: two samples)"}
 
 
-@pytest.mark.parametrize("name", sorted(jobs.COLUMNS))
+@pytest.mark.parametrize("name", sorted(COLUMNS))
 def test_a_table_of_nothing_has_its_columns(tmp_path, name):
-    jobs.table([], tmp_path / f"{name}.csv", "quick", "")
+    table([], tmp_path / f"{name}.csv", "quick", "")
     header = (tmp_path / f"{name}.csv").read_text().splitlines()
-    assert header == [",".join(["run", *jobs.COLUMNS[name]])]
+    assert header == [",".join(["run", *COLUMNS[name]])]
 
 
 def test_a_specification_that_is_none():

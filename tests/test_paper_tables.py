@@ -39,7 +39,7 @@ from snap.report.table_formats import (
 ROOT = Path(__file__).parents[1]
 SCHEMA, PAPER_FILE = ROOT / "workflow/schemas/config.schema.yaml", ROOT / "workflow/paper.yaml"
 PAPER = yaml.safe_load(PAPER_FILE.read_text())
-HOSTILE = '\\input{x} & % $ # _ ^ ~ {[*]} | `a` <script>alert(1)</script> "q" 漢\n\\\\[1em] é'
+HOSTILE = '\\input{x} & % $ # _ ^ ~ {[*]} | `a` <script>alert(1)</script> "q" 漢 \\\\[1em] é'
 
 
 def config(preset=None, **overlay):
@@ -214,7 +214,7 @@ def test_cells():
 
 def test_files_stand_beside_the_csv(tables, tmp_path):
     paper_tables.write(make("notation", tables), tmp_path / "paper" / "notation.csv")
-    assert sorted(path.name for path in (tmp_path / "paper").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "paper").glob("[!.]*")) == [
         "notation.csv",
         "notation.json",
         "notation.md",

@@ -13,18 +13,9 @@ from typing import Any
 import numpy as np
 
 from snap.consolidation import PERCENTS
-from snap.files import write_atomically
-from snap.jobs import (
-    CONSOLIDATION,
-    LADDER,
-    Row,
-    identity,
-    log,
-    read_rows,
-    train,
-    with_pair,
-    write_rows,
-)
+from snap.files import write_atomically, write_result
+from snap.jobs import identity, log, train, with_pair
+from snap.rows import CONSOLIDATION, LADDER, Row, read_rows, write_rows
 from snap.trial import Trial
 
 
@@ -104,7 +95,7 @@ def portrait(
     buffer = io.BytesIO()
     hidden = {_key(r.trial): r.weights[0] for r in results if r.weights is not None}
     np.savez_compressed(buffer, **hidden)  # type: ignore[arg-type]
-    write_atomically(weights, buffer.getvalue())
+    write_result(weights, buffer.getvalue())
     if ledger is not None:
         seconds = sum(result.seconds for result in results)
         account = {

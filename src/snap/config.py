@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from snap.errors import SnapError
+from snap.errors import SnapError, printable
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,19 +50,17 @@ def complete(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, 
 
 
 def _sentence(fault: Any) -> str:
-    key = ".".join(str(part) for part in fault.absolute_path)
+    key = ".".join(printable(str(part)) for part in fault.absolute_path)
     if fault.validator == "additionalProperties":
         known = set(fault.schema.get("properties", ()))
-        unknown = ", ".join(str(k) for k in fault.instance if k not in known)
+        unknown = ", ".join(printable(str(k)) for k in fault.instance if k not in known)
         where = f"{key}.{unknown}" if key else unknown
         return f"config key {where} is unknown: choose from {', '.join(sorted(known))}"
     if fault.validator == "required":
         missing = ", ".join(k for k in fault.validator_value if k not in fault.instance)
         return f"config key {f'{key}.{missing}' if key else missing} is missing"
     key = key or "(the whole file)"
-    value, limit = repr(fault.instance), fault.validator_value
-    if len(value) > 60:
-        value = value[:57] + "…"
+    value, limit = printable(repr(fault.instance)), fault.validator_value
     return f"config key {key} {_says(fault, limit)}, got {value}"
 
 
@@ -85,10 +83,12 @@ def _says(fault: Any, limit: Any) -> str:
             return "must not be empty"
         case "uniqueItems":
             return "must not hold a value twice"
-        case "pattern":
+        case "pattern" if limit.startswith("^[A-Za-z]"):
             return "must start with a letter and hold only letters, digits, - and _"
+        case "pattern":
+            return "must be one line of text"
         case _:
-            return f"is wrong: {fault.message}"
+            return f"is wrong: {printable(fault.message, 200)}"
 
 
 def _words(kinds: Any) -> str:
@@ -110,7 +110,7 @@ def _refuse_non_finite(value: Any, key: str) -> None:
         raise SnapError(f"config key {key} must be a finite number, got {value}")
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            _refuse_non_finite(inner, f"{key}.{name}" if key else str(name))
+            _refuse_non_finite(inner, f"{key}.{printable(str(name))}".removeprefix("."))
     elif isinstance(value, list):
         for n, inner in enumerate(value):
             _refuse_non_finite(inner, f"{key}.{n}")

@@ -1,10 +1,13 @@
-"""Files that exist under their name only when they are complete."""
+"""Files that exist under their name only when they are complete, and are what was written."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from pathlib import Path
+
+from snap.errors import SnapError
 
 
 def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
@@ -26,3 +29,41 @@ def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
     except BaseException:
         temporary.unlink()
         raise
+
+
+def record_of(path: Path) -> Path:
+    """The file beside a result that holds its checksum."""
+    return path.with_name(f".{path.name}.sha256")
+
+
+def write_result(path: Path, content: bytes) -> None:
+    """Write a result and a record of it, by which a change is noticed later.
+
+    The old record goes first: at no time does a record belie a file that is right.
+    """
+    record_of(path).unlink(missing_ok=True)
+    write_atomically(path, content)
+    digest = hashlib.sha256(content).hexdigest()
+    write_atomically(record_of(path), f"{digest}  {path.name}\n".encode(), durable=False)
+
+
+def fault(path: Path) -> str | None:
+    """What is wrong with a result, by its record; None if nothing is."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return "is gone"
+    try:
+        expected = record_of(path).read_text().split()[0]
+    except (FileNotFoundError, IndexError):
+        return None  # killed between file and record; the step will be run again
+    same = hashlib.sha256(content).hexdigest() == expected
+    return None if same else "is not what was written"
+
+
+def read_result(path: Path) -> bytes:
+    """The content of a result, refused if its record says otherwise."""
+    wrong = fault(path)
+    if wrong is not None:
+        raise SnapError(f"{path} {wrong}: snap verify --remove lets the next run make it again")
+    return path.read_bytes()

@@ -2,89 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from snap.canonical import number_text
 from snap.data.checksums import checksum
 from snap.errors import SnapError
 from snap.files import write_atomically
+from snap.rows import CURVE, IID, MATRIX, SEARCH, SELECTED, SEQUENTIAL, Row, read_rows, write_rows
 from snap.trial import Sequential, Trial
-
-Row = dict[str, Any]
-
-SEARCH = (
-    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,split,epochs,accuracy,diverged,"
-    "trial"
-).split(",")
-SELECTED = (
-    "learner,dataset,configuration,lambda,eta,alpha,accuracy,runner_up_eta,runner_up_alpha,"
-    "runner_up_accuracy,margin,points,diverged,status"
-).split(",")
-IID = (
-    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,epoch,samples,accuracy,diverged,"
-    "trial"
-).split(",")
-SEQUENTIAL = (
-    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,accuracy,average_accuracy,"
-    "forgetting,backward_transfer,forward_transfer,samples,diverged,trial"
-).split(",")
-MATRIX = (
-    "learner,dataset,configuration,lambda,eta,alpha,seed,after,task,classes,accuracy,epochs,reached"
-).split(",")
-CURVE = (
-    "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,accuracy"
-).split(",")
-LADDER = (
-    "dataset,configuration,step,switch,protocol,lambda,eta,alpha,seed,iid_accuracy,iid_diverged,"
-    "sequential_accuracy,forgetting,sequential_diverged"
-).split(",")
-CONSOLIDATION = (
-    "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,own_accuracy,layer,"
-    "quantity,p0,p5,p25,p50,p75,p95,p100"
-).split(",")
-COLUMNS = {
-    "search": SEARCH,
-    "selected": SELECTED,
-    "iid": IID,
-    "sequential": SEQUENTIAL,
-    "matrix": MATRIX,
-    "curve": CURVE,
-    "ladder": LADDER,
-    "consolidation": CONSOLIDATION,
-}
-
-
-# Files
-
-
-def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    """Rows as CSV; numbers in their canonical text, what is missing as nothing."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_text(row.get(column)) for column in columns] for row in rows)
-    write_atomically(path, buffer.getvalue().encode())
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return number_text(value) if isinstance(value, float) else str(value)
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Rows of a CSV file as they stand: text."""
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
 
 # Training
 
@@ -111,7 +41,7 @@ def train(
     known: dict[Trial, Row] = {}
     missing: list[Trial] = []
     if trials:
-        kept = Trials(store, checksum(trials[0].dataset), name)
+        kept = Trials(store, checksum(trials[0].dataset), name, say=log)
         known = {trial: found for trial in set(trials) if (found := kept.get(trial)) is not None}
         missing = list(dict.fromkeys(trial for trial in trials if trial not in known))
     log(
@@ -298,22 +228,6 @@ def sequential(
 def _tasks(trial: Trial) -> tuple[tuple[int, ...], ...]:
     assert isinstance(trial.experiment, Sequential)
     return trial.experiment.tasks
-
-
-def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
-    """One tidy table from the files of many jobs; it says which run it is from.
-
-    It has the columns of its kind, which its name says, even where there is nothing to put in.
-    """
-    columns: list[str] = ["run", *COLUMNS[output.stem]]
-    rows: list[Row] = []
-    named = f"{run} (reduced: {reduced})" if reduced else run
-    for path in inputs:
-        with path.open(newline="") as file:
-            reader = csv.DictReader(file)
-            columns += [name for name in reader.fieldnames or () if name not in columns]
-            rows += [{"run": named, **row} for row in reader]
-    write_rows(output, columns, rows)
 
 
 def load_spec(text: str) -> Row:

@@ -23,7 +23,7 @@ NO_LAMBDA = "none"  # how a path spells the λ that SGD does not have
 STAGES = ("search", "iid", "sequential", "ladder", "portrait")
 
 # For estimates before anything has been measured.
-SECONDS_PER_WEIGHT_ROW = 0.15e-6  # per sample and hidden neuron, on one core
+SECONDS_PER_WEIGHT_ROW = 0.17e-6  # per sample and hidden neuron, on one core
 TRAINING_SAMPLES = {"MNIST": 60_000, "FashionMNIST": 60_000, "Synthetic": 2_000}
 
 
@@ -255,6 +255,11 @@ class Plan:
                 cost = self._samples(stage, dataset) * job.cells[0].hidden * SECONDS_PER_WEIGHT_ROW
                 found += [p | {"trials": n, "cost": n * cost} for p, n in work]
         return found
+
+    @property
+    def core_hours(self) -> float:
+        """What all its training would take on one core, roughly, if none of it were done."""
+        return float(sum(job["cost"] for stage in STAGES for job in self.work(stage)) / 3600)
 
     def _ladder_work(self, cell: Cell) -> dict[str, Any]:
         trials = 2 * (len(LADDER) - 1) * len(self.seeds("ladder"))  # the last rung is there already

@@ -79,8 +79,14 @@ def write_plan(
 
     On a cluster nobody knows how many cores there will be: None, and the name of the SLURM jobs.
     """
-    content: dict[str, Any] = {"run": run, "cores": cores, "slurm": slurm, "jobs": list(jobs)}
-    content |= {"host": socket.gethostname(), "started": time.time()}
+    content = {
+        "run": run,
+        "cores": cores,
+        "slurm": slurm,
+        "host": socket.gethostname(),
+        "jobs": list(jobs),
+        "started": time.time(),
+    }
     write_atomically(path, json.dumps(content).encode())
 
 
@@ -178,7 +184,20 @@ def duration(seconds: float) -> str:
         return "less than a minute"
     if minutes < 60:
         return f"about {minutes} min"
-    return f"about {minutes // 60} h {minutes % 60:02d} min"
+    hours = minutes // 60
+    if hours < 48:
+        return f"about {hours} h {minutes % 60:02d} min"
+    return f"about {round(hours / 24):,} days"
+
+
+def announcement(core_hours: float, cores: int | None) -> str:
+    """What a whole run may take, before it starts; days are worth a thought."""
+    text = f"Training from nothing takes about {core_hours:,.1f} core hours"
+    if cores:
+        text += f": {duration(3600 * core_hours / cores)} on {cores} cores"
+    if core_hours > 24 * (cores or 100):
+        text += ". That is days: Ctrl-C stops it, a smaller grid makes it shorter"
+    return text + "."
 
 
 def line(now: Mapping[str, Any]) -> str:

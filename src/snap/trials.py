@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,16 @@ from snap.trial import Trial
 
 
 class Trials:
-    """Finished trials in a folder."""
+    """Finished trials in a folder. `say` is told of each that cannot be trusted."""
 
-    def __init__(self, folder: Path, dataset_checksum: str, engine: str) -> None:
-        self.folder, self.checksum, self.engine = folder, dataset_checksum, engine
+    def __init__(
+        self,
+        folder: Path,
+        dataset_checksum: str,
+        engine: str,
+        say: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        self.folder, self.checksum, self.engine, self.say = folder, dataset_checksum, engine, say
 
     def path(self, trial: Trial) -> Path:
         name = trial.fingerprint(self.checksum, self.engine)
@@ -31,18 +38,39 @@ class Trials:
 
     def get(self, trial: Trial) -> dict[str, Any] | None:
         """The result, if it is there and is what was written; a damaged file counts as absent."""
-        try:
-            content = json.loads(self.path(trial).read_text())
-            result: dict[str, Any] = content["result"]
-            intact = content["sha256"] == _digest(result) and result["trial"] == trial.text
-        except (OSError, ValueError, KeyError, TypeError):
+        path = self.path(trial)
+        if not path.exists():
             return None
-        return result if intact else None
+        wrong = damage(path)
+        if wrong is None:
+            result: dict[str, Any] = _read(path)["result"]
+            if result["trial"] == trial.text:
+                return result
+            wrong = "holds another trial"
+        self.say(f"{path} {wrong}: the trial is trained again")
+        return None
 
     def put(self, result: Result) -> None:
         values = result.to_dict()
         content = {"sha256": _digest(values), "result": values}
         write_atomically(self.path(result.trial), json.dumps(content).encode())
+
+
+def damage(path: Path) -> str | None:
+    """What is wrong with a trial's file; None if it is what was written."""
+    try:
+        content = _read(path)
+        intact = content["sha256"] == _digest(content["result"])
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    except (ValueError, KeyError, TypeError):
+        return "is not a trial's result"
+    return None if intact else "is not what was written"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
 
 
 def _digest(result: dict[str, Any]) -> str:

@@ -1,4 +1,5 @@
-"""The commands that the workflow is made of, and those that look at a run: job, status, costs."""
+"""The commands that the workflow is made of, and those that look at a run: job, status, costs,
+verify."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ def add(commands: Any, add_folder: AddFolder) -> None:
     _add_jobs(commands, add_folder)
     _add_status(commands)
     _add_costs(commands)
+    _add_verify(commands, add_folder)
 
 
 # snap job: the steps of the workflow
@@ -60,10 +62,10 @@ def _job(options: argparse.Namespace) -> None:
     from snap import granted
 
     threads = granted.bind(getattr(options, "threads", 1))  # before numpy is imported
-    from snap import jobs
+    from snap import jobs, rows
 
     if options.step == "table":
-        jobs.table(options.inputs, options.output, options.run, options.reduced)
+        rows.table(options.inputs, options.output, options.run, options.reduced)
         return
     spec = jobs.load_spec(options.spec)
     if options.step == "select":
@@ -169,3 +171,36 @@ def _costs(options: argparse.Namespace) -> None:
         )
         found["projected"] = {"run": plan.run, **costs.projected(found, plan, options.cores)}
     print(json.dumps(found) if options.json else costs.cost_table(found))
+
+
+# snap verify
+
+
+def _add_verify(commands: Any, add_folder: AddFolder) -> None:
+    verify = commands.add_parser(
+        "verify",
+        help="compare data, trials and results with their records",
+        description="Name every file that is not what its record says: datasets by their"
+        " checksums, finished trials by the one they hold, results by the one beside them.",
+    )
+    verify.add_argument("--results", type=Path, default=Path("results"), help="the results folder")
+    add_folder(verify)
+    verify.add_argument(
+        "--remove", action="store_true", help="remove such files: the next run makes them again"
+    )
+    verify.set_defaults(command=_verify)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from snap.data.store import default_folder
+    from snap.verify import check
+
+    checked = list(check(options.results, options.dir or default_folder()))
+    wrong = [file for file in checked if file.fault is not None]
+    for file in wrong:
+        print(f"{file.path} {file.fault}")
+        if options.remove:
+            file.remove()
+    ending = ", removed" if wrong and options.remove else ""
+    print(f"{len(checked)} files looked at, {len(wrong)} not what they should be{ending}")
+    return 1 if wrong and not options.remove else 0

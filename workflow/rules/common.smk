@@ -109,4 +109,3 @@ TABLES = {
 FIGURES = catalog.names(PLAN.datasets)
 PAPER_TABLES = paper_tables.names(PLAN.datasets)
 DRAWING = catalog.code_version()
-CONFIG = json.dumps(PLAN.config, sort_keys=True)

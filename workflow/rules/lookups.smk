@@ -94,6 +94,15 @@ def figure_tables(wildcards):
     return collect(TABLE, table=kind.tables)
 
 
+def figure_section(wildcards):
+    return catalog.find(wildcards.figure)[0].section
+
+
+def figure_labels(wildcards):
+    kind, dataset = catalog.find(wildcards.figure)
+    return {"figure": kind.title.format(dataset=dataset)}
+
+
 def figure_weights(wildcards):
     kind, dataset = catalog.find(wildcards.figure)
     return [WEIGHTS.format(dataset=dataset)] if kind.weights else []
@@ -114,3 +123,14 @@ def folder_of_input(wildcards, input):
 
 def folder_of_output(wildcards, output):
     return str(Path(output[0]).parent)
+
+
+# Functions, since Snakemake would take braces in a text for wildcards.
+
+
+def reduced_words(wildcards):
+    return PLAN.reduced
+
+
+def config_json(wildcards):
+    return json.dumps(PLAN.config, sort_keys=True)

@@ -53,6 +53,7 @@ onstart:
     cancel_earlier_submission(PLAN_FILE)
     cores = workflow.cores if workflow.local_exec else None
     jobs = list(training_jobs())
+    print(status.announcement(PLAN.core_hours, cores), file=sys.stderr)
     status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, slurm_name())
     only_warnings()
     ANNOUNCER.start()

@@ -20,7 +20,8 @@ rule figure:
             FIGURE,
             caption="../../reports/captions/figure.rst",
             category="Figures",
-            labels={"figure": "{figure}"},
+            subcategory=figure_section,
+            labels=figure_labels,
         ),
         others=multiext(FIGURE.removesuffix(".png"), ".pdf", ".csv", ".json"),
     log:
@@ -60,7 +61,7 @@ rule paper_tables:
         names=PAPER_TABLES,
         tables=folder_of_input,
         folder=folder_of_output,
-        config=CONFIG,
+        config=config_json,
         code=DRAWING,
     shell:
         "snap report tables {params.names:q} --tables {params.tables:q} --paper {input.paper:q}"
@@ -110,7 +111,7 @@ rule page:
         folder=folder_of_output,
         figures=FIGURES,
         tables=PAPER_TABLES,
-        config=CONFIG,
+        config=config_json,
         code=DRAWING,
     shell:
         "snap report page --folder {params.folder:q} --figures {params.figures:q}"

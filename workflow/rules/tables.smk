@@ -18,7 +18,7 @@ rule table:
         "../../envs/snap.yaml"
     params:
         run=PLAN.run,
-        reduced=PLAN.reduced,
+        reduced=reduced_words,
         format=specs.FORMAT,
     shell:
         "snap job table {input:q} --output {output:q} --run {params.run:q}"

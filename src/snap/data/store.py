@@ -34,15 +34,21 @@ def paths(dataset: str, root: Path) -> dict[str, Path]:
     return {name: root / known(dataset) / "raw" / name for name in sources.FILES}
 
 
-def verify(dataset: str, root: Path) -> list[str]:
-    """What is wrong with a dataset's files, one sentence each; nothing if they are all right."""
-    wrong = []
-    for name in paths(dataset, root):
+def faults(dataset: str, root: Path) -> dict[Path, str | None]:
+    """A dataset's files, and what is wrong with each: a sentence, or None."""
+    found: dict[Path, str | None] = {}
+    for name, path in paths(dataset, root).items():
         try:
             _content(dataset, root, name)
+            found[path] = None
         except SnapError as error:
-            wrong.append(str(error))
-    return wrong
+            found[path] = str(error).removeprefix(f"{path} ")
+    return found
+
+
+def verify(dataset: str, root: Path) -> list[str]:
+    """What is wrong with a dataset's files, one sentence each; nothing if they are all right."""
+    return [f"{path} {wrong}" for path, wrong in faults(dataset, root).items() if wrong]
 
 
 def _content(dataset: str, root: Path, name: str) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +22,19 @@ class Kind:
     title: str
     section: str
     tables: tuple[str, ...] = ()
-    paper: str | None = None  # the figure's label in the paper, if it has one
+    # The labels of the figure in the paper, if it has one; by dataset where they differ.
+    paper: str | Mapping[str, str] | None = None
     weights: bool = False  # whether it shows the weights of portraits
+    from_results: bool = True  # or it reads the tables for the name of the run alone
 
     @property
     def per_dataset(self) -> bool:
         return "{dataset}" in self.title
+
+    def paper_label(self, dataset: str | None) -> str | None:
+        if self.paper is None or isinstance(self.paper, str):
+            return self.paper
+        return self.paper.get(dataset or "")
 
 
 FINAL = ("selected", "sequential")
@@ -57,22 +64,31 @@ KINDS = (
         "Through the sequence, at the best λ: {dataset}",
         "Experiment 2: tasks in sequence",
         (*FINAL, "curve"),
-        "fig:mnist_hebb_combined_Forget_Model_Performance, fig:mnist-hebb_top_performance,"
-        " fig:fmnist_hebb_top_performance",
+        {
+            "MNIST": "fig:mnist_hebb_combined_Forget_Model_Performance,"
+            " fig:mnist-hebb_top_performance",
+            "FashionMNIST": "fig:fmnist_hebb_top_performance",
+        },
     ),
     Kind(
         "curves-paper",
         "Through the sequence, at the paper's λ: {dataset}",
         "Experiment 2: tasks in sequence",
         (*FINAL, "curve"),
-        "fig:mnist-hebb_top_performance, fig:fmnist_hebb_top_performance",
+        {
+            "MNIST": "fig:mnist-hebb_top_performance",
+            "FashionMNIST": "fig:fmnist_hebb_top_performance",
+        },
     ),
     Kind(
         "retention",
         "What is left of each task: {dataset}",
         "Experiment 2: tasks in sequence",
         ("selected", "matrix"),
-        "fig:DIGIT_Forget_MNIST_Model_Performance, fig:FMNIST_Forget_Model_Performance",
+        {
+            "MNIST": "fig:DIGIT_Forget_MNIST_Model_Performance",
+            "FashionMNIST": "fig:FMNIST_Forget_Model_Performance",
+        },
     ),
     Kind(
         "matrix",
@@ -85,23 +101,34 @@ KINDS = (
         "SGD through the sequence: {dataset}",
         "Stochastic gradient descent",
         (*FINAL, "curve"),
-        "fig:mnist_sgd_model_performance, fig:Fmnist_sgd_model_performance",
+        {
+            "MNIST": "fig:mnist_sgd_model_performance",
+            "FashionMNIST": "fig:Fmnist_sgd_model_performance",
+        },
     ),
     Kind(
         "consolidation",
         "Consolidation: {dataset}",
-        "Why it works",
+        "What the weights do",
         ("selected", "consolidation"),
     ),
-    Kind("features", "Learned features: {dataset}", "Why it works", FINAL, weights=True),
+    Kind("features", "Learned features: {dataset}", "What the weights do", FINAL, weights=True),
     Kind(
         "growth",
         "Three ways to grow",
-        "Why it works",
+        "What the weights do",
         ("selected",),
         "fig:weight-growth",
+        from_results=False,
     ),
-    Kind("network", "The network", "Why it works", ("selected",), "fig:simplified-model-config"),
+    Kind(
+        "network",
+        "The network",
+        "What the weights do",
+        ("selected",),
+        "fig:simplified-model-config",
+        from_results=False,
+    ),
     Kind(
         "landscape",
         "The search for η and α: {dataset}",

@@ -41,6 +41,11 @@ class Comparison:
         return COMPARISONS[self.words](value, self.margin)
 
     @property
+    def claims_difference(self) -> bool:
+        """Whether it wants one number above another, and not merely not below it."""
+        return self.words in UPWARD and self.margin >= 0
+
+    @property
     def text(self) -> str:
         return f"{self.words} {number_text(self.margin)}"
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from snap.files import write_atomically
-from snap.jobs import write_rows
+from snap.files import write_result
 from snap.report.claim_data import Ask, Claim, Group, Test, load
 from snap.report.frames import Tables
 from snap.report.quantities import QUANTITIES, GapError, Reading, Source
+from snap.rows import write_rows
 
 __all__ = ["VERDICTS", "Verdict", "judge", "load", "write"]
 
@@ -36,6 +36,7 @@ class Outcome:
     value: float | None
     wanted: str
     outcome: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,9 @@ class Number:
     value: float
     text: str
     seeds: tuple[int, ...]
+    low: float  # over the seeds
+    high: float
+    within_noise: bool = False  # a difference of two whose seeds overlap
 
 
 def _read(group: Group, source: Source) -> Number:
@@ -91,14 +95,17 @@ def _read(group: Group, source: Source) -> Number:
     if not readings:
         raise gaps[0]
     if group.take == "spread":
-        low, high = (by(readings, key=lambda r: r.value) for by in (min, max))
-        text = f"from {low.text} to {high.text}"
-        return Number(high.value - low.value, text, (low.seeds, high.seeds))
+        least, most = (by(readings, key=lambda r: r.value) for by in (min, max))
+        text = f"from {least.text} to {most.text}"
+        apart = most.value - least.value
+        return Number(apart, text, (least.seeds, most.seeds), apart, apart)
     if group.take == "lowest":
         one = min(readings, key=lambda r: r.value)
     else:
         one = max(readings, key=lambda r: r.rank)
-    return Number(one.value, ", ".join([one.text, *map(str, gaps)]), (one.seeds,))
+    text = ", ".join([one.text, *map(str, gaps)])
+    low, high = (one.low, one.high) if one.seeds else (one.value, one.value)
+    return Number(one.value, text, (one.seeds,), low, high)
 
 
 def _answer(ask: Ask, source: Source) -> Number:
@@ -107,13 +114,15 @@ def _answer(ask: Ask, source: Source) -> Number:
     minus = _read(ask.minus, source) if ask.minus else None
     # Decimal margins are compared with sums of decimals: 0.3 - 0.28 must be at least 0.02.
     value = round(of.value - (minus.value if minus else 0.0), 9)
-    seeds, text = of.seeds, of.text
+    seeds, text, overlap = of.seeds, of.text, False
     if minus:
         seeds += minus.seeds
         text = f"{text} minus {minus.text} = {value:z.3f}"
+        overlap = of.low <= minus.high and minus.low <= of.high
+        text += ", and their seeds overlap" if overlap else ""
     elif ask.of.take == "spread":
         text = f"{text}, {value:z.3f} apart"
-    return Number(value, f"{_sentence(ask.what)}: {text}.", seeds)
+    return Number(value, f"{_sentence(ask.what)}: {text}.", seeds, of.low, of.high, overlap)
 
 
 # From numbers to a verdict
@@ -133,7 +142,9 @@ def _verdict(claim: Claim, source: Source) -> Verdict:
             continue
         numbers += found
         kept = NOT_TESTABLE if refused else outcome
-        outcomes.append(Outcome(test.ask.what, found[0].value, test.wanted, kept))
+        unclear = outcome == PARTLY and test.reproduced.holds(found[0].value)
+        note = "the seeds overlap" if unclear else ""
+        outcomes.append(Outcome(test.ask.what, found[0].value, test.wanted, kept, note))
     if source.dataset == "Synthetic":
         numbers, outcomes = [], [dataclasses.replace(o, value=None) for o in outcomes]
     verdict = NOT_TESTABLE if refused or gaps else _together([o.outcome for o in outcomes])
@@ -166,7 +177,9 @@ def _try(test: Test, source: Source) -> tuple[list[Number], str]:
     """The numbers that were looked at, and what the test makes of them."""
     number = _answer(test.ask, source)
     if test.reproduced.holds(number.value):
-        return [number], REPRODUCED
+        # What claims a difference is not shown by runs that differ no more than their seeds.
+        unclear = number.within_noise and test.reproduced.claims_difference
+        return [number], PARTLY if unclear else REPRODUCED
     if test.partly is None:
         return [number], NOT
     numbers = [number, _answer(test.instead, source)] if test.instead else [number]
@@ -186,7 +199,8 @@ def _reason(outcomes: Sequence[Outcome]) -> str:
         return "The test is met." if met == 1 else f"All of the {met} tests are met."
     words = {NOT: "Not met", PARTLY: "Met by the wider margin only"}
     missed = [
-        f"{words[o.outcome]}: {o.what} is {o.value:z.3f}, wanted {o.wanted}."
+        f"{f'Met, but {o.note}' if o.note else words[o.outcome]}: {o.what} is {o.value:z.3f},"
+        f" wanted {o.wanted}."
         for o in outcomes
         if o.outcome != REPRODUCED
     ]
@@ -206,7 +220,7 @@ def write(verdicts: Iterable[Verdict], json_path: Path, csv_path: Path) -> None:
     """All verdicts as JSON, and flat as CSV: a row per claim, dataset and test."""
     entries = [dataclasses.asdict(verdict) for verdict in verdicts]
     text = json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomically(json_path, f"{text}\n".encode())
+    write_result(json_path, f"{text}\n".encode())
     rows = [
         {**entry, **test, "test": number}
         for entry in entries

@@ -104,6 +104,14 @@ class Tables:
         return float(means.idxmax()) if len(means) else None
 
 
+def lost_lambdas(tables: Tables, learner: str, dataset: str, configuration: str) -> list[float]:
+    """The λ of the run at which a configuration has no accuracy in sequence."""
+    who = {"learner": learner, "dataset": dataset, "configuration": configuration}
+    wanted = only(tables.selected, **who)["lambda"].dropna()
+    found = only(tables.sequential, **who).dropna(subset=["accuracy"])["lambda"]
+    return sorted(set(wanted) - set(found))
+
+
 def only(frame: Frame, **values: Any) -> Frame:
     """The rows with these values; `lambda_` is the column lambda, None a value that is missing."""
     for name, value in values.items():

@@ -22,7 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from snap.errors import SnapError
-from snap.files import write_atomically
+from snap.files import write_result
 from snap.protocol import AGREED, SWITCHES
 
 VERDICTS = {  # as claims.json has them, and for people
@@ -74,7 +74,7 @@ def write(folder: Path, output: Path, figures: Sequence[str], paper_tables: Sequ
         # With the script's hash in the policy, no script runs but this one, wherever it came from.
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-    write_atomically(output, page.encode())
+    write_result(output, page.encode())
 
 
 # What is on the page

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from snap.canonical import number_text
 from snap.report.frames import Frame, Tables, best_cell, only
 from snap.trial import Configuration
@@ -39,6 +37,7 @@ class Reading:
     low: float = 0.0
     high: float = 0.0
     lost: int = 0  # seeds that diverged
+    without: tuple[float, ...] = ()  # the λ at which every seed diverged
 
     @property
     def half_range(self) -> float | None:
@@ -51,6 +50,8 @@ class Reading:
         at = "" if self.power is None else f" (λ = {number_text(self.power)})"
         spread = "" if self.half_range is None else f" ± {self.half_range:.3f}"
         lost = f" ({self.lost} of {self.lost + self.seeds} seeds diverged)" if self.lost else ""
+        if self.without:
+            lost += f" (diverged at λ = {', '.join(map(number_text, self.without))})"
         return f"{self.name}{at} {self.value:z.3f}{spread}{lost}"
 
 
@@ -100,15 +101,33 @@ def family(source: Source, name: str, learner: str, configuration: str) -> Frame
     return rows
 
 
-def best(rows: Frame, learner: str, configuration: str) -> Frame:
-    """Of the rows of a family, those at the λ with the highest mean accuracy."""
+def best(rows: Frame, source: Source, learner: str, configuration: str) -> Frame:
+    """Of the rows of a family, those at the λ with the highest mean accuracy.
+
+    The best is not known while a λ of the run has no result; one that diverged is a result.
+    """
+    if learner == "hebbian":
+        chosen = only(
+            source.tables.selected,
+            learner=learner,
+            dataset=source.dataset,
+            configuration=configuration,
+        )
+        due = chosen[chosen["status"] != "all diverged"]["lambda"]
+        absent = sorted(set(due) - set(rows["lambda"]))
+        if absent:
+            raise GapError(
+                f"{short(configuration)} has no result at λ = {', '.join(map(number_text, absent))}"
+            )
     found = best_cell(rows, "accuracy", [configuration])
     if found is None:
         diverged = bool(rows["diverged"].notna().any())
         why = "diverged in every run" if diverged else "has no accuracy"
         raise GapError(f"{short(configuration, learner)} {why}", diverged)
     power = found["lambda"]
-    return only(rows, lambda_=None if math.isnan(power) else power)
+    means = rows.groupby("lambda")["accuracy"].mean()
+    at = only(rows, lambda_=None if math.isnan(power) else power)
+    return at.assign(without=[tuple(means[means.isna()].index)] * len(at))
 
 
 def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Reading:
@@ -127,6 +146,7 @@ def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Read
         low=min(numbers),
         high=max(numbers),
         lost=int(rows["diverged"].notna().sum()) if "diverged" in rows else 0,
+        without=rows["without"].iloc[0] if "without" in rows else (),
     )
 
 
@@ -134,7 +154,7 @@ def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Read
 
 
 def _iid_accuracy(source: Source, learner: str, configuration: str) -> Reading:
-    rows = best(family(source, "iid", learner, configuration), learner, configuration)
+    rows = best(family(source, "iid", learner, configuration), source, learner, configuration)
     return _reading(rows, rows["accuracy"], learner, configuration)
 
 
@@ -142,32 +162,74 @@ def _in_sequence(column: str) -> Callable[[Source, str, str], Reading]:
     """A column of the table `sequential`, at the λ with the highest accuracy in sequence."""
 
     def read(source: Source, learner: str, configuration: str) -> Reading:
-        rows = best(family(source, "sequential", learner, configuration), learner, configuration)
+        rows = best(
+            family(source, "sequential", learner, configuration), source, learner, configuration
+        )
         return _reading(rows, rows[column], learner, configuration)
 
     return read
 
 
-def _lingering(source: Source, learner: str, configuration: str) -> Reading:
-    """How slowly a task fades: mean accuracy on it in the first epoch of the task after it."""
-    rows = best(family(source, "sequential", learner, configuration), learner, configuration)
+def _at_paper_lambda(column: str) -> Callable[[Source, str, str], Reading]:
+    """A column of the table `sequential`, at the λ that the paper shows."""
+
+    def read(source: Source, learner: str, configuration: str) -> Reading:
+        shown = source.paper.get("curves", {}).get(source.dataset, {}).get(configuration)
+        if learner != "hebbian" or shown is None:
+            raise GapError(f"the paper shows no λ for {short(configuration, learner)}")
+        rows = only(family(source, "sequential", learner, configuration), lambda_=float(shown))
+        if not len(rows):
+            raise GapError(f"{short(configuration)} has no result at λ = {number_text(shown)}")
+        return _reading(rows, rows[column], learner, configuration)
+
+    return read
+
+
+def _halving(source: Source, learner: str, configuration: str) -> Reading:
+    """How slowly a task fades: the share of the next one's first epoch until its accuracy halves.
+
+    1 where it has not halved by then. The mean over tasks, per seed.
+    """
+    rows = best(
+        family(source, "sequential", learner, configuration), source, learner, configuration
+    )
     power = rows["lambda"].iloc[0]
     curve = only(
         family(source, "curve", learner, configuration),
         lambda_=None if math.isnan(power) else power,
-        epoch=1,
     )
     # A run that diverged ends early, and its first tasks alone would flatter it.
     curve = curve[curve["seed"].isin(rows["seed"][rows["accuracy"].notna()])]
-    tasks = range(2, int(curve["training"].max()) + 1) if len(curve) else ()
-    before = [
-        only(curve, training=task).assign(value=curve[f"task{task - 1}"])[["seed", "value"]]
-        for task in tasks
-    ]
-    if not before:
+    shares: dict[int, float] = {}
+    for seed, points in curve.groupby("seed"):
+        tasks = range(2, int(points["training"].max()) + 1)
+        found = [share for task in tasks if (share := _share_to_half(points, task)) is not None]
+        if found:
+            shares[seed] = sum(found) / len(found)
+    if not shares:
         raise GapError(f"{short(configuration, learner)} has no curve past its first task")
-    values = pd.concat(before).groupby("seed")["value"].mean()
-    return _reading(rows, values, learner, configuration)
+    return _reading(rows, shares.values(), learner, configuration)
+
+
+def _share_to_half(points: Frame, task: int) -> float | None:
+    """The share of a task's first epoch after which the task before is at half its accuracy."""
+    before = points[points["training"] == task - 1].sort_values("samples")
+    after = points[(points["training"] == task) & (points["epoch"] == 1)].sort_values("samples")
+    if not len(before) or not len(after):
+        return None
+    start, length = (
+        before["samples"].iloc[-1],
+        after["samples"].iloc[-1] - before["samples"].iloc[-1],
+    )
+    column = f"task{task - 1}"
+    at, level = 0.0, float(before[column].iloc[-1])
+    half = level / 2
+    for samples, value in zip(after["samples"], after[column], strict=True):
+        share = (samples - start) / length
+        if value <= half:
+            return at + (share - at) * (level - half) / (level - value) if level > value else at
+        at, level = share, float(value)
+    return 1.0
 
 
 def _after_first_task(column: str) -> Callable[[Source, str, str], Reading]:
@@ -212,7 +274,10 @@ QUANTITIES = {
     "forgetting": Quantity("forgetting", _in_sequence("forgetting")),
     "backward_transfer": Quantity("backward transfer", _in_sequence("backward_transfer")),
     "forward_transfer": Quantity("forward transfer", _in_sequence("forward_transfer")),
-    "lingering": Quantity("accuracy on a task while the next is learned", _lingering),
+    "forgetting_at_paper_lambda": Quantity(
+        "forgetting at the paper's λ", _at_paper_lambda("forgetting")
+    ),
+    "halving": Quantity("share of an epoch until a task's accuracy halves", _halving),
     "first_task_accuracy": Quantity(
         "accuracy on the first task when it ends", _after_first_task("own_accuracy")
     ),

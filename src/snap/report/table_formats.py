@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from snap.errors import SnapError
-from snap.files import write_atomically
+from snap.files import write_result
 
 # Only what LaTeX has without a package; [, ] and * would be read as options of a row's end.
 LATEX = {
@@ -257,4 +257,4 @@ FORMATS = {".csv": to_csv, ".md": to_markdown, ".tex": to_latex, ".json": to_jso
 def write(table: PaperTable, path: Path) -> None:
     """Write the CSV at `path`, and Markdown, LaTeX and JSON beside it."""
     for suffix, render in FORMATS.items():
-        write_atomically(path.with_suffix(suffix), render(table).encode())
+        write_result(path.with_suffix(suffix), render(table).encode())

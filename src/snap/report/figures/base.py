@@ -24,9 +24,9 @@ from matplotlib.lines import Line2D
 
 from snap.canonical import number_text
 from snap.errors import SnapError
-from snap.files import write_atomically
+from snap.files import write_result
 from snap.report.catalog import Kind
-from snap.report.frames import Frame, Tables
+from snap.report.frames import Frame, Tables, lost_lambdas
 
 WIDTH = 10.0  # inches; at the page's width, type is then about as large as the text
 
@@ -166,6 +166,19 @@ def lambda_text(value: float | None) -> str:
     return "" if value is None or pd.isna(value) else f"λ = {number_text(float(value))}"
 
 
+def best_lambda(
+    drawing: Drawing, learner: str, dataset: str, configuration: str, gaps: list[str]
+) -> float | None:
+    """The best λ in sequence; `gaps` is told where some λ has no result and cannot be compared."""
+    power = drawing.tables.best_lambda(learner, dataset, configuration)
+    lost = lost_lambdas(drawing.tables, learner, dataset, configuration)
+    if power is not None and lost:
+        powers = ", ".join(number_text(float(value)) for value in lost)
+        who = f"{dataset}, {named(configuration)}"
+        gaps.append(f"{who}: no result at λ = {powers}; the best of the others is shown")
+    return power
+
+
 def percent(value: float) -> str:
     return f"{value:.0%}"
 
@@ -173,6 +186,8 @@ def percent(value: float) -> str:
 def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, stem: Path) -> None:
     """Write PNG, PDF, the data as CSV, and what a page needs to know as JSON."""
     run = drawing.tables.run
+    drawn.figure.draw_without_rendering()
+    drawn.figure.set_layout_engine("none")  # it is laid out; not again for every file
     if "(reduced:" in run:
         _note(drawn.figure, run)
     about = {
@@ -183,8 +198,8 @@ def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, st
         "dataset": drawing.dataset,
         "caption": caption,
         "alt": drawn.finding,
-        "paper": kind.paper,
-        "sources": list(kind.tables),
+        "paper": kind.paper_label(drawing.dataset),
+        "sources": list(kind.tables) if kind.from_results else [],
         "gaps": drawn.gaps,
     }
     for suffix in ("pdf", "png"):
@@ -193,20 +208,19 @@ def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, st
         metadata = {"pdf": {"CreationDate": None}, "png": {"Software": None}}[suffix]
         drawn.figure.savefig(buffer, format=suffix, metadata=metadata, bbox_inches="tight")
         content = smaller(buffer.getvalue()) if suffix == "png" else buffer.getvalue()
-        write_atomically(stem.with_name(f"{name}.{suffix}"), content)
+        write_result(stem.with_name(f"{name}.{suffix}"), content)
     plt.close(drawn.figure)
     table = drawn.data.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-    write_atomically(stem.with_name(f"{name}.csv"), table.encode())
-    write_atomically(stem.with_name(f"{name}.json"), json.dumps(about, indent=1).encode())
+    write_result(stem.with_name(f"{name}.csv"), table.encode())
+    write_result(stem.with_name(f"{name}.json"), json.dumps(about, indent=1).encode())
 
 
 def _note(figure: Figure, text: str) -> None:
     """A line under all that is drawn."""
-    figure.draw_without_rendering()
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     at = {"x": box.x0 / width, "y": box.y0 / height - 0.12 / height}
-    figure.text(s=text, fontsize=7.5, color="#666666", ha="left", va="top", **at)
+    figure.text(s=text, parse_math=False, fontsize=7.5, color="#666666", ha="left", va="top", **at)
 
 
 def smaller(png: bytes) -> bytes:
@@ -214,7 +228,7 @@ def smaller(png: bytes) -> bytes:
     from PIL import Image
 
     image = Image.open(io.BytesIO(png)).convert("RGB")
-    few = image.quantize(256, Image.Quantize.MEDIANCUT, kmeans=5, dither=Image.Dither.NONE)
+    few = image.quantize(256, Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE)
     buffer = io.BytesIO()
     few.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()

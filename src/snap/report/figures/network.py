@@ -10,9 +10,9 @@ from matplotlib.patches import Circle
 from snap.report.figures.base import Drawing, Drawn, panels
 
 LAYERS = (  # x, neurons drawn, name
-    (0.0, 5, "input\nx, 784 pixels"),
-    (2.6, 4, "hidden\nh, 64 or 96 neurons"),
-    (5.2, 3, "output\ny, 10 classes"),
+    (0.0, 5, "input\nx, the pixels"),
+    (2.6, 4, "hidden\nh, inhibited"),
+    (5.2, 3, "output\ny, the classes"),
 )
 LINKS = (
     (1.3, "W", r"$a_i = \mathrm{ReLU}(W_i \cdot x / \Vert W_i \Vert)$"),
@@ -51,6 +51,6 @@ def network(drawing: Drawing) -> Drawn:
     return Drawn(
         figure,
         data,
-        "A network of two fully connected layers without bias: 784 inputs, a hidden layer whose"
-        " neurons inhibit each other, ten outputs.",
+        "A network of two fully connected layers without bias: pixels, a hidden layer whose neurons"
+        " inhibit each other, and an output for every class.",
     )

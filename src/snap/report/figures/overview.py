@@ -12,6 +12,7 @@ from snap.report.figures.base import (
     Drawing,
     Drawn,
     accuracy_axis,
+    best_lambda,
     gap,
     lambda_text,
     legend_below,
@@ -139,11 +140,12 @@ def headline(drawing: Drawing) -> Drawn:
     tables = drawing.tables
     datasets = tables.datasets
     figure, axes = panels(2, len(datasets), 3.0, sharey=True, sharex=True)
-    rows, gaps, findings = [], [], []
+    rows, findings = [], []
+    gaps: list[str] = []
     for column, dataset in enumerate(datasets):
         ends = []
         for learner, configuration, label in HEADLINE:
-            power = tables.best_lambda(learner, dataset, configuration)
+            power = best_lambda(drawing, learner, dataset, configuration, gaps)
             who = {"learner": learner, "dataset": dataset, "configuration": configuration}
             cell = only(tables.matrix, **who)
             cell = cell[(cell["after"] >= 1) & (cell["task"] <= cell["after"])]

@@ -35,7 +35,7 @@ def landscape(drawing: Drawing) -> Drawn:
     frame = only(tables.search, dataset=drawing.one, learner="hebbian")
     frame = over_seeds(frame, ["configuration", "lambda", "eta", "alpha"], "accuracy")
     etas, alphas = (sorted(frame[name].dropna().unique()) for name in ("eta", "alpha"))
-    figure, axes = panels(len(names), len(lambdas), 1.32, width=11.0, sharex=True, sharey=True)
+    figure, axes = panels(len(names), len(lambdas), 1.35, width=11.0)
     top = frame["mean"].max()
     colors = Normalize(0, 1 if pd.isna(top) else np.ceil(top * 10) / 10)
     gaps, near, inside = [], 0, 0
@@ -95,10 +95,13 @@ def _panel(axis: Axes, drawing: Drawing, grid: Frame, colors: Normalize) -> None
     axis.imshow(values, cmap=drawing.style["heat"], norm=colors, origin="lower", aspect="auto")
     for y, x in np.argwhere(np.isnan(values)):
         axis.plot(x, y, "x", color=drawing.style["gap"], markersize=3)
-    axis.set_xticks(
-        range(len(grid.columns)), [_short(a) for a in grid.columns], fontsize=6, rotation=90
-    )
-    axis.set_yticks(range(len(grid.index)), [_short(e) for e in grid.index], fontsize=6)
+    place = axis.get_subplotspec()
+    outer = place is not None and (place.is_last_row(), place.is_first_col())
+    below, beside = outer or (True, True)
+    alphas = [_short(alpha) for alpha in grid.columns] if below else []
+    etas = [_short(eta) for eta in grid.index] if beside else []
+    axis.set_xticks(range(len(alphas)), alphas, fontsize=8, rotation=90)
+    axis.set_yticks(range(len(etas)), etas, fontsize=8)
 
 
 def _short(value: float) -> str:
@@ -131,7 +134,7 @@ def _paper_pair(drawing: Drawing, name: str, power: float) -> tuple[float, float
 def _landscape_legend(figure: Any, axes: Any, drawing: Drawing, colors: Normalize) -> None:
     mappable = ScalarMappable(colors, plt.get_cmap(drawing.style["heat"]))
     figure.colorbar(mappable, ax=axes, label="test accuracy", shrink=0.5, pad=0.01)
-    circle = {"markerfacecolor": "#888888", "markeredgecolor": "#ffffff", "markersize": 9}
+    circle = {"markerfacecolor": "#666666", "markeredgecolor": "#ffffff", "markersize": 9}
     cross = {"color": drawing.style["gap"], "markersize": 4, "linestyle": ""}
     handles = [
         Line2D([], [], marker="o", linestyle="", label="selected here", **circle),  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from snap.report.figures.base import (
     Drawing,
     Drawn,
     accuracy_axis,
+    best_lambda,
     gap,
     lambda_text,
     legend_below,
@@ -36,10 +37,13 @@ STEPS = 24  # points per task on the axis that all seeds share
 
 def curves(drawing: Drawing) -> Drawn:
     """The best λ of each growth type."""
+    gaps: list[str] = []
     powers = {
-        name: drawing.tables.best_lambda("hebbian", drawing.one, name) for name in _present(drawing)
+        name: best_lambda(drawing, "hebbian", drawing.one, name, gaps) for name in _present(drawing)
     }
-    return _curves(drawing, "hebbian", list(powers), powers)
+    drawn = _curves(drawing, "hebbian", list(powers), powers)
+    drawn.gaps += gaps
+    return drawn
 
 
 def curves_paper(drawing: Drawing) -> Drawn:
@@ -90,7 +94,8 @@ def _curves(
     columns = 3 if len(names) > 4 else 2
     figure, axes = panels(-(-max(len(names), 1) // columns), columns, 2.9, sharey=True)
     places = list(axes.flat)
-    rows, gaps, findings = [], [], []
+    rows, findings = [], []
+    gaps: list[str] = []
     for axis, name in zip(places, names, strict=False):
         power = None if powers is None else powers.get(name)
         cell = only(frame, configuration=name)
@@ -175,9 +180,10 @@ def matrix(drawing: Drawing) -> Drawn:
     columns = 4
     figure, axes = panels(-(-max(len(cells), 1) // columns), columns, 2.7)
     places = list(axes.flat)
-    rows, gaps, findings = [], [], []
+    rows, findings = [], []
+    gaps: list[str] = []
     for axis, (learner, name) in zip(places, cells, strict=False):
-        power = tables.best_lambda(learner, drawing.one, name) if learner == "hebbian" else None
+        power = best_lambda(drawing, learner, drawing.one, name, gaps)
         who = {"learner": learner, "dataset": drawing.one, "configuration": name}
         cell = only(tables.matrix, **who)
         if learner == "hebbian":

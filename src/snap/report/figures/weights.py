@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from snap.report.figures.base import (
     Drawing,
     Drawn,
+    best_lambda,
     gap,
     lambda_text,
     named,
@@ -102,7 +103,8 @@ def consolidation(drawing: Drawing) -> Drawn:
     """Percentiles over the hidden neurons of strength and plasticity, through the sequence."""
     frame = only(drawing.tables.consolidation, dataset=drawing.one, layer="hidden")
     figure, axes = panels(2, len(WATCHED), 2.7, sharex=True)
-    rows, gaps, findings = [], [], []
+    rows, findings = [], []
+    gaps: list[str] = []
     for column, (learner, name) in enumerate(WATCHED):
         cell = only(frame, learner=learner, configuration=name)
         who = f"{'Hebbian' if learner == 'hebbian' else 'SGD'}, {named(name)}"
@@ -155,11 +157,12 @@ def features(drawing: Drawing) -> Drawn:
     """The hidden weights after the sequence, each neuron as an image."""
     weights = _load(drawing)
     figure, axes = panels(1, len(SHOWN), 4.0)
-    rows, gaps, findings = [], [], []
+    rows, findings = [], []
+    gaps: list[str] = []
     for axis, (learner, name) in zip(axes[0], SHOWN, strict=True):
         axis.set_axis_off()
         found = weights.get(f"{learner} {name}")
-        power = drawing.tables.best_lambda(learner, drawing.one, name)
+        power = best_lambda(drawing, learner, drawing.one, name, gaps)
         axis.set_title(f"{named(name)}\n{lambda_text(power)}", fontsize=10)
         if found is None or not np.isfinite(found).all():
             gaps.append(f"{named(name)}: no weights to show")

@@ -73,6 +73,12 @@
     return found ? Number(found[1]) : null;
   }
 
+  // (0.01, 0.3) as numbers, which no collation puts in order.
+  function pair(text) {
+    const found = /^\(([\d.e+-]+), ([\d.e+-]+)\)/i.exec(text);
+    return found && [Number(found[1]), Number(found[2])];
+  }
+
   function sorting() {
     const collator = new Intl.Collator("en", { numeric: true });
     const next = { none: "ascending", ascending: "descending", descending: "none" };
@@ -85,9 +91,12 @@
         const text = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
         // What is missing or diverged stands last in both directions.
         const missing = (row) => (numeric ? number(text(row)) === null : /^[–—-]?$/.test(text(row)));
-        const compare = (a, b) => (numeric
-          ? number(text(a)) - number(text(b))
-          : collator.compare(text(a), text(b)));
+        const compare = (a, b) => {
+          if (numeric) return number(text(a)) - number(text(b));
+          const [one, two] = [pair(text(a)), pair(text(b))];
+          if (one && two) return one[0] - two[0] || one[1] - two[1];
+          return collator.compare(text(a), text(b));
+        };
         const button = document.createElement("button");
         button.type = "button";
         button.append(...header.childNodes);

@@ -1,0 +1,174 @@
+"""The worked examples of CONTRIBUTING.md: every diff is applied, every command run, in a copy."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
+PARTS = (
+    "Snakefile config.yaml pyproject.toml envs profiles reports/captions src tests workflow"
+).split()
+# What could lead a command away from the copy, or to files of another run.
+ELSEWHERE = ("SNAP_DATA", "NUMBA_CACHE_DIR", "PYTEST_ADDOPTS", "SNAKEMAKE_PROFILE")
+
+
+def blocks(section: str) -> list[tuple[str, str]]:
+    """The code blocks of a section, in their order: language and text."""
+    body = GUIDE.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    return re.findall(r"^```(\w+)\n(.*?)^```$", body, re.MULTILINE | re.DOTALL)
+
+
+class Copy:
+    """The working tree, without environment, data and results."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for part in PARTS:
+            place = folder / part
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / part).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+                shutil.copytree(ROOT / part, place, ignore=ignored)
+            else:
+                shutil.copy2(ROOT / part, place)
+        own = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+        self.environment = own | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(folder / "src"),
+            "GIT_CEILING_DIRECTORIES": str(folder.parent),  # no repository around it counts
+            "OMP_NUM_THREADS": "1",  # threads would wait for one another over tiny matrices
+        }
+
+    def run(self, *command: str, given: str | None = None) -> str:
+        """What a command printed; it must succeed."""
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            input=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def follow(self, section: str) -> str:
+        """Do what a section shows, and give what its commands printed."""
+        printed = ""
+        for language, text in blocks(section):
+            if language == "diff":
+                self.run("git", "apply", "-", given=text)
+                self.run("ruff", "check", "--quiet", ".")
+                self.run("ruff", "format", "--check", "--quiet", ".")
+            else:
+                printed += self.run("sh", "-euc", text)
+        return printed
+
+    def table(self, path: str) -> list[dict[str, str]]:
+        with (self.folder / path).open(newline="") as file:
+            return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def copy(tmp_path) -> Copy:
+    return Copy(tmp_path / "snap")
+
+
+def test_what_is_named_is_there():
+    """Links, files in tables, targets of make; and every example has a diff and commands."""
+    links = re.findall(r"\]\((.+?)\)", GUIDE)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+    targets = re.findall(r"`make ([a-z]+)`", GUIDE)
+    makefile = (ROOT / "Makefile").read_text()
+    assert [name for name in targets if not re.search(rf"^{name}:", makefile, re.MULTILINE)] == []
+    for section in ("A growth function", "A dataset", "A learner", "A figure"):
+        assert {language for language, _ in blocks(section)} == {"diff", "sh"}
+
+
+AGREEMENT = """
+import numpy as np
+from snap import Trial, train_from
+rng = np.random.default_rng(0)
+W, V = rng.uniform(0, 0.5, (6, 20)), rng.uniform(0, 0.5, (10, 6))
+images, labels = rng.random((60, 20)), rng.integers(0, 10, 60)
+trial = Trial("bounded-bounded-neuron", 0.1, 4, 0.1, hidden=6)
+given = (W, V, images, labels, np.arange(60), trial)
+right, *others = [train_from(*given, engine=engine) for engine in ("reference", "cpu", "torch")]
+moved = [np.abs(layer - start).max() for layer, start in zip(right, (W, V))]
+apart = [np.abs(a - b).max() for found in others for a, b in zip(found, right)]
+print(min(moved), max(apart))
+"""
+
+
+def test_a_growth_function(copy):
+    printed = copy.follow("A growth function")
+    assert "3 passed" in printed, "a step in each engine, against numbers worked out by hand"
+    trained, reused = "4 trials: 0 kept, 4 to train", "4 trials: 4 kept, 0 to train"
+    assert re.search(rf"/bounded-linear-neuron/.*\n.*{trained}", printed)
+    assert re.search(rf"/linear-linear/.*\n.*{reused}", printed)
+    store = copy.folder.glob("results/trials/*/*.json")
+    texts = [json.loads(path.read_text())["result"]["trial"] for path in store]
+    kept = Counter(re.search(r"configuration=([a-z-]+)", text)[1] for text in texts)
+    assert kept == {"linear-linear": 4, "bounded-linear-neuron": 4}
+    moved, apart = map(float, copy.run("python", "-c", AGREEMENT).split())
+    assert moved > 0.01
+    assert apart < 1e-8
+
+
+def test_a_dataset(copy):
+    printed = copy.follow("A dataset")
+    for name in ("train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"):
+        checksum = re.search(rf"(\w{{64}}) {name}", printed)[1]
+        assert checksum in (copy.folder / "src/snap/data/checksums.py").read_text()
+    accuracy = re.search(r"accuracy over all classes: ([0-9.]+)", printed)[1]
+    assert float(accuracy) > 0.2, "chance is 0.1"
+    for name in ("search", "selected", "iid", "sequential", "matrix", "curve"):
+        rows = copy.table(f"results/mirrored/tables/{name}.csv")
+        assert {row["dataset"] for row in rows} == {"Mirrored"}, name
+    file = copy.folder / "data/Mirrored/raw/t10k-labels-idx1-ubyte"
+    file.write_bytes(file.read_bytes()[:-1] + b"\x00")
+    damaged = copy.run("sh", "-c", "snap data verify --dataset Mirrored || echo code $?")
+    assert "1 of 4 files are wrong" in damaged
+    assert "code 2" in damaged
+
+
+def test_a_learner(copy):
+    printed = copy.follow("A learner")
+    assert "2 passed" in printed, "a mistake and none, against numbers worked out by hand"
+    accuracies = re.findall(r"accuracy over all classes: ([0-9.]+)", printed)
+    assert len(accuracies) == 1, "by the reference engine alone"
+    assert float(accuracies[0]) > 0.5, "chance is 0.1"
+    for engine in ("cpu", "torch"):
+        refused = f"snap: error: the {engine} engine has no learner perceptron: .*\ncode 2\n"
+        assert re.search(refused, printed)
+    assert "Traceback" not in printed
+
+
+def test_a_figure(copy):
+    printed = copy.follow("A figure")
+    assert "3 passed" in printed, "whole, from nothing, and in the catalog with its caption"
+    little = copy.folder / "little"
+    assert (little / "tradeoff.png").read_bytes().startswith(b"\x89PNG")
+    assert (little / "tradeoff.pdf").read_bytes().startswith(b"%PDF")
+    about = json.loads((little / "tradeoff.json").read_text())
+    assert about["caption"] == (copy.folder / "reports/captions/tradeoff.rst").read_text()
+    assert about["gaps"] == []
+    drawn = {row["configuration"]: row for row in copy.table("little/tradeoff.csv")}
+    assert len(drawn) == 7
+    assert (drawn["linear-linear"]["iid"], drawn["linear-linear"]["sequential"]) == ("0.8", "0.5")
+    code = "from snap.report import catalog; print(*catalog.names(['MNIST']), sep='\\n')"
+    assert "tradeoff" in copy.run("python", "-c", code).splitlines()
