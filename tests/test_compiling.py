@@ -36,7 +36,7 @@ def test_the_formulas_are_among_the_sources():
     assert all(path.is_file() for path in compiling.SOURCES)
 
 
-def test_everything_that_experiments_need_is_compiled_at_once(tmp_path):
+def test_everything_that_experiments_need_is_compiled_at_once(tmp_path, synthetic_root):
     """After `snap compile`, a trial of any configuration finds its loops in the cache."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-m", "snap", "compile"], env=environment, check=True)
@@ -44,6 +44,12 @@ def test_everything_that_experiments_need_is_compiled_at_once(tmp_path):
     assert before
     code = TRAIN.replace("0.1)", "0.1, 'f4')").replace("np.eye(4)", "np.eye(4, dtype='u1')")
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    # Data as they are read from files, which nobody may write to.
+    command = "train --dataset Synthetic --configuration linear-linear --lambda 1 --eta 1 --alpha 1"
+    more = ["--epochs", "1", "--train-limit", "50", "--dir", str(synthetic_root)]
+    subprocess.run(
+        [sys.executable, "-m", "snap", *command.split(), *more], env=environment, check=True
+    )
     assert {path.name for path in tmp_path.rglob("*.nbc")} == before
 
 

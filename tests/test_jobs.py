@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,12 +14,12 @@ import time
 import numpy as np
 import pytest
 
-from snap import Iid, Sequential, SnapError, Trial, jobs
+from snap import Iid, Sequential, SnapError, Trial, costs, jobs
 from snap.data.samples import Samples
 from snap.data.store import load
 from snap.experiments import run
 from snap.rows import COLUMNS, SEARCH, read_rows, table, write_rows
-from snap.status import Heartbeat, line, report, state, write_plan
+from snap.status import LEDGER, Heartbeat, line, report, state, write_plan
 from snap.trials import Trials
 
 TEXT = Trial(
@@ -287,3 +288,50 @@ def test_a_dead_jobs_heartbeat_is_not_believed(tmp_path):
     content |= {"pid": os.getpid(), "at": 0}
     path.write_text(json.dumps(content))
     assert state(tmp_path / "plan.json")["running"] == []
+
+
+def test_jobs_on_other_machines_are_seen_and_counted(tmp_path):
+    """On a cluster nobody knows the cores: those of the jobs that run are divided by."""
+    work = {"stage": "search", "output": "there.csv", "trials": 2, "cost": 60.0, "ledger": ""}
+    write_plan(tmp_path / "plan.json", "demo", None, [work], "a-name")
+    assert state(tmp_path / "plan.json")["seconds_left"] == 60
+    with Heartbeat(tmp_path / "running", "there.csv", 2, 0, threads=3):
+        path = next((tmp_path / "running").glob("*.json"))
+        path.write_text(path.read_text().replace(socket.gethostname(), "node7"))
+        now = state(tmp_path / "plan.json")
+        assert now["seconds_left"] == 20
+        assert "running on node7: there.csv: trial 1 of 2" in report(now)
+
+
+def test_costs_of_a_run_on_slurm(tmp_path):
+    """What SLURM gave, and how long another number of cores would take."""
+    ledger = dict.fromkeys(LEDGER, 0.0)
+    work = []
+    for stage, number in (("search", 4), ("sequential", 2)):
+        for n in range(number):
+            place = tmp_path / f"{stage}{n}"
+            account = ledger | {"trials": 1, "trained": 1, "training_seconds": 30.0}
+            place.with_suffix(".json").write_text(
+                json.dumps(account | {"ever_trained_seconds": 30.0})
+            )
+            place.with_suffix(".tsv").write_text("s\n32.0\n")
+            work.append({"stage": stage, "output": f"{place}.csv", "trials": 1, "cost": 15.0})
+            work[-1] |= {"ledger": f"{place}.json", "benchmark": f"{place}.tsv"}
+    plan = tmp_path / "results/demo/plan.json"
+    write_plan(plan, "demo", None, work, "a-name")
+    took = {"seconds": 100.0, "cores": None, "allocated": {str(n): 40.0 for n in range(6)}}
+    (plan.parent / "invocations").mkdir()
+    (plan.parent / "invocations/1.json").write_text(json.dumps(took))
+    found = costs.costs(plan)
+    assert (found["slurm_jobs"], found["core_seconds"]) == (6, 240)
+    assert "6 SLURM jobs, 240 core seconds allocated, 180 of them in training: 75.0%" in (
+        costs.cost_table(found)
+    )
+
+    class Same:
+        def work(self, stage):
+            return [job for job in work if job["stage"] == stage]
+
+    wall = costs.projected(found, Same(), [1, 2, 3, 6])["wall_seconds"]
+    # Jobs of 40 s: four searches and then two runs in sequence.
+    assert wall == {1: 240, 2: 80 + 40, 3: 80 + 40, 6: 40 + 40}

@@ -80,3 +80,15 @@ def test_without_slurm_its_tests_say_how_to_get_it(tmp_path):
         check=True,
     )
     assert "apt-get install --no-install-recommends slurm-wlm munge" in done.stdout
+
+
+def test_the_estimate_for_gpus_counts_what_the_torch_engine_does():
+    """Kernels per step and bytes per sample, over the paper's configurations."""
+    from launches import per_step
+    from snap.trial import PAPER_CONFIGURATIONS
+
+    counted = [per_step(configuration) for configuration in PAPER_CONFIGURATIONS]
+    launches, megabytes = [n for n, _ in counted], [b / 1e6 for _, b in counted]
+    stated = (PROFILE / "README.md").read_text()
+    assert f"{min(launches)} to {max(launches)} kernels" in stated
+    assert f"{min(megabytes):.1f} to {max(megabytes):.1f} MB" in stated

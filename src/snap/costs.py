@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from snap.plan import Plan
-from snap.status import LEDGER, ledger_of
+from snap.status import LEDGER, duration, ledger_of
 
 
 def costs(plan: Path) -> dict[str, Any]:
@@ -82,14 +83,16 @@ def cost_table(found: Mapping[str, Any]) -> str:
             f"{other['run']} at these rates: {other['core_seconds'] / 3600:.1f} core hours,"
             f" {other['outside_training']:.1%} outside training and drawing"
         )
+        for cores, seconds in other["wall_seconds"].items():
+            lines.append(f"  on {cores} cores at once: {duration(seconds)}")
     return "\n".join(lines)
 
 
-def projected(found: Mapping[str, Any], plan: Plan) -> dict[str, float]:
+def projected(found: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -> dict[str, Any]:
     """What another plan would cost, if its trials and jobs cost what those of this run did.
 
     Training is scaled by what was measured against the guess for the same trials; all else, in the
-    jobs and between them, is counted per job.
+    jobs and between them, is counted per job. For each number of cores, how long it would take.
     """
     stages = found["stages"]
     drawing = found["drawing_seconds"]
@@ -97,18 +100,38 @@ def projected(found: Mapping[str, Any], plan: Plan) -> dict[str, float]:
     between -= sum(stage["job_seconds"] for stage in stages.values())
     per_job = between / sum(stage["jobs"] for stage in stages.values())
     training = outside = 0.0
+    durations: dict[str, list[float]] = {}
     for name, stage in stages.items():
         work = plan.work(name)
         rate = stage["training_seconds"] / stage["guess"] if stage["guess"] else 1.0
         training += rate * sum(job["cost"] for job in work)
         start = (stage["job_seconds"] - stage["training_seconds"]) / stage["jobs"]
         outside += (start + per_job) * len(work)
+        durations[name] = [rate * job["cost"] + start + per_job for job in work]
     return {
         "training_seconds": training,
         "drawing_seconds": drawing,  # as many figures, whatever the run
         "core_seconds": training + drawing + outside,
         "outside_training": outside / (training + drawing + outside),
+        "wall_seconds": {n: _wall(durations, n) for n in cores},
     }
+
+
+def _wall(durations: Mapping[str, Sequence[float]], cores: int) -> float:
+    """Seconds until the last of the jobs has ended, each on one of so many cores.
+
+    One stage after the other: what follows the search waits for all of it, and portraits for all
+    that is trained in sequence.
+    """
+    total = 0.0
+    for stages in (("search",), ("iid", "sequential", "ladder"), ("portrait",)):
+        free = [0.0] * cores  # when each core is free
+        for seconds in sorted(
+            (d for name in stages for d in durations.get(name, ())), reverse=True
+        ):
+            heapq.heapreplace(free, free[0] + seconds)
+        total += max(free)
+    return total
 
 
 def _seconds(benchmark: Path) -> float:

@@ -141,6 +141,14 @@ def _add_costs(commands: Any) -> None:
         metavar="CONFIG",
         help="say too what this configuration would cost, at the rates of the run",
     )
+    costs.add_argument(
+        "--cores",
+        nargs="+",
+        type=int,
+        default=[],
+        metavar="N",
+        help="with --project: how long it would take on so many cores",
+    )
     costs.add_argument("--json", action="store_true", help="print as JSON")
     costs.set_defaults(command=_costs)
 
@@ -161,7 +169,7 @@ def _costs(options: argparse.Namespace) -> None:
         plan = Plan.load(
             read(options.project), workflow / "schemas/config.schema.yaml", workflow / "paper.yaml"
         )
-        found["projected"] = {"run": plan.run, **costs.projected(found, plan)}
+        found["projected"] = {"run": plan.run, **costs.projected(found, plan, options.cores)}
     print(json.dumps(found) if options.json else costs.cost_table(found))
 
 
