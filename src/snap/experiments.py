@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -186,7 +185,7 @@ def run(
     name, device = resolve(engine, device)
     kind = population_class(name)
     options = {"device": device} if name == "torch" else {}
-    groups = _in_step(trials) if kind.together else [[n] for n in range(len(trials))]
+    groups = kind.groups(trials, record)
     results: dict[int, Result] = {}
 
     def work(group: list[int]) -> None:
@@ -210,18 +209,6 @@ def run(
         finally:  # after an error or Ctrl-C, only the trials under way are waited for
             pool.shutdown(cancel_futures=True)
     return [results[n] for n in range(len(trials))]
-
-
-def _in_step(trials: Sequence[Trial]) -> list[list[int]]:
-    """Group the trials that can be one tensor program on the same samples."""
-    from snap.engines.batched import shared_program
-
-    def key(n: int) -> str:
-        trial = trials[n]
-        return repr((*shared_program(trial), trial.split, trial.train_limit, trial.test_limit))
-
-    ordered = sorted(range(len(trials)), key=key)
-    return [list(group) for _, group in groupby(ordered, key)]
 
 
 def _drive(

@@ -153,7 +153,8 @@ def select(spec: Row, inputs: Sequence[Path], output: Path) -> None:
     points: dict[tuple[str, str], list[Row]] = {}
     for path in inputs:
         for point in read_rows(path):
-            if point["lambda"] == (row["lambda"] or ""):
+            who = point["configuration"], point["lambda"]
+            if who == (row["configuration"], row["lambda"] or ""):
                 points.setdefault((point["eta"], point["alpha"]), []).append(point)
     if not points:
         raise SnapError(f"no search result for {row} in {', '.join(map(str, inputs))}")

@@ -45,7 +45,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Job:
-    """Cells that are computed together; `part` of `parts` where their points are spread."""
+    """Cells that are computed together; `part` of `parts` where their points are spread.
+
+    Of a search, cells of configurations that share their hidden layer follow each other.
+    """
 
     cells: tuple[Cell, ...]
     part: int = 1
@@ -55,7 +58,7 @@ class Job:
     def label(self) -> str:
         """lambda=2, lambda=0.5..64 or lambda=2,part=1of3: the last piece of the job's paths."""
         first, last = self.cells[0].lambda_text, self.cells[-1].lambda_text
-        several = f"..{last}" if len(self.cells) > 1 else ""
+        several = f"..{last}" if last != first else ""
         spread = f",part={self.part}of{self.parts}" if self.parts > 1 else ""
         return f"lambda={first}{several}{spread}"
 
@@ -113,6 +116,23 @@ class Plan:
             for configuration in self.configurations(learner)
         ]
 
+    def layers(self, learner: str) -> dict[str, list[str]]:
+        """The configurations by what their search jobs are named after.
+
+        Hebbian ones whose hidden layers grow alike share it, so that it is trained once for all.
+        """
+        found: dict[str, list[str]] = {}
+        for name in self.configurations(learner):
+            hebbian = learner == "hebbian"
+            layer = Configuration.parse(name).hidden_layer if hebbian else name
+            found.setdefault(layer, []).append(name)
+        return found
+
+    def layer(self, cell: Cell) -> str:
+        """What the search jobs of a cell are named after."""
+        layers = self.layers(cell.learner)
+        return next(layer for layer, names in layers.items() if cell.configuration in names)
+
     def cells(self, learner: str, dataset: str, configuration: str) -> list[Cell]:
         """The cells of a family, in the order of λ."""
         hidden = next(d["hidden"] for d in self.config["datasets"] if d["name"] == dataset)
@@ -149,23 +169,28 @@ class Plan:
 
     # Jobs
 
-    def jobs(self, stage: str, learner: str, dataset: str, configuration: str) -> list[Job]:
-        """How a stage's cells are put into jobs. Changes no result."""
-        cells = self.cells(learner, dataset, configuration)
+    def jobs(self, stage: str, learner: str, dataset: str, name: str) -> list[Job]:
+        """How a stage's cells are put into jobs. Changes no result.
+
+        The name is that of a configuration, or for the search that of a layer.
+        """
+        names = self.layers(learner)[name] if stage == "search" else [name]
+        cells = list(zip(*(self.cells(learner, dataset, one) for one in names), strict=True))
         together = int(self.config["lambdas_per_job"])
         most = self.config["points_per_job"]
-        if stage == "search" and most is not None and most < len(self.pairs(cells[0])):
-            parts = math.ceil(len(self.pairs(cells[0])) / most)
-            return [Job((cell,), part, parts) for cell in cells for part in range(1, parts + 1)]
+        points = len(self.pairs(cells[0][0]))
+        if stage == "search" and most is not None and most < points:
+            parts = math.ceil(points / most)
+            return [Job(alike, part, parts) for alike in cells for part in range(1, parts + 1)]
         groups = [cells[n : n + together] for n in range(0, len(cells), together)]
-        return [Job(tuple(group)) for group in groups]
+        return [Job(tuple(itertools.chain(*group))) for group in groups]
 
-    def job(self, stage: str, learner: str, dataset: str, configuration: str, label: str) -> Job:
+    def job(self, stage: str, learner: str, dataset: str, name: str, label: str) -> Job:
         """The job whose label a path holds."""
-        for job in self.jobs(stage, learner, dataset, configuration):
+        for job in self.jobs(stage, learner, dataset, name):
             if job.label == label:
                 return job
-        raise SnapError(f"no {stage} job {label} for {learner} {dataset} {configuration}")
+        raise SnapError(f"no {stage} job {label} for {learner} {dataset} {name}")
 
     def points(self, job: Job, cell: Cell) -> list[tuple[float | None, float]]:
         """The pairs of a cell that a search job tries."""
@@ -235,26 +260,35 @@ class Plan:
             return [self._ladder_work(cell) for cell in self.ladder_cells]
         if stage == "portrait":
             return [self._portrait_work(dataset) for dataset in self.datasets]
+        if stage == "search":
+            return self._search_work()
         found = []
         for learner, dataset, configuration in self.families:
-            searching = self.searches or learner == "sgd"
-            if stage == "search" and not searching:
-                continue
             for job in self.jobs(stage, learner, dataset, configuration):
-                pieces: dict[str, Any] = {
-                    "learner": learner,
-                    "dataset": dataset,
-                    "configuration": configuration,
-                }
-                pieces |= {"job": job.label}
-                if stage == "search":
-                    points = sum(len(self.points(job, cell)) for cell in job.cells)
-                    work = [(pieces | {"seed": seed}, points) for seed in self.seeds(stage)]
-                else:
-                    work = [(pieces, len(job.cells) * len(self.seeds(stage)))]
-                cost = self._samples(stage, dataset) * job.cells[0].hidden * SECONDS_PER_WEIGHT_ROW
-                found += [p | {"trials": n, "cost": n * cost} for p, n in work]
+                pieces: dict[str, Any] = {"learner": learner, "dataset": dataset}
+                pieces |= {"configuration": configuration, "job": job.label}
+                trials = len(job.cells) * len(self.seeds(stage))
+                found.append(pieces | {"trials": trials, "cost": trials * self._cost(stage, job)})
         return found
+
+    def _search_work(self) -> list[dict[str, Any]]:
+        found = []
+        for learner, dataset in itertools.product(("hebbian", "sgd"), self.datasets):
+            layers = self.layers(learner) if self.searches or learner == "sgd" else {}
+            for layer, configurations in layers.items():
+                for job in self.jobs("search", learner, dataset, layer):
+                    pieces: dict[str, Any] = {"learner": learner, "dataset": dataset}
+                    pieces |= {"layer": layer, "job": job.label}
+                    trials = sum(len(self.points(job, cell)) for cell in job.cells)
+                    cost = trials / len(configurations) * self._cost("search", job)
+                    pieces |= {"trials": trials, "cost": cost}
+                    found += [pieces | {"seed": seed} for seed in self.seeds("search")]
+        return found
+
+    def _cost(self, stage: str, job: Job) -> float:
+        """Seconds, roughly, for a hidden layer of the job."""
+        cell = job.cells[0]
+        return self._samples(stage, cell.dataset) * cell.hidden * SECONDS_PER_WEIGHT_ROW
 
     @property
     def core_hours(self) -> float:

@@ -51,6 +51,11 @@ class Configuration:
             return "linear-linear"
         return f"{self.hidden}-{self.output}-{self.focus}"
 
+    @property
+    def hidden_layer(self) -> str:
+        """The name without the output layer."""
+        return self.hidden if self.hidden == "linear" else f"{self.hidden}-{self.focus}"
+
     @classmethod
     def parse(cls, name: str) -> Self:
         parts = str(name).split("-")
@@ -219,6 +224,18 @@ class Trial:
             and self.configuration.focus == "neuron"
             and self.protocol.neuron_exponential == "renormalise"
         )
+
+    @property
+    def hidden_part(self) -> Trial:
+        """The same trial for all whose hidden layers learn alike.
+
+        A Hebbian hidden layer does not know of the output layer; that of SGD learns through it.
+        """
+        if self.learner != "hebbian":
+            return self
+        hidden = self.configuration.hidden
+        focus = "neuron" if hidden == "linear" else self.configuration.focus
+        return dataclasses.replace(self, configuration=Configuration(hidden, "linear", focus))
 
     @property
     def text(self) -> str:

@@ -29,7 +29,7 @@ RUNNING = f"{RUN}/running"
 
 FAMILY = "{learner}/{dataset}/{configuration}"
 STAMP = "data/{dataset}/verified.txt"
-SEARCH = f"{RUN}/search/{FAMILY}/{{job}}/seed={{seed}}.csv"
+SEARCH = f"{RUN}/search/{{learner}}/{{dataset}}/{{layer}}/{{job}}/seed={{seed}}.csv"
 SELECT = f"{RUN}/select/{FAMILY}/lambda={{power}}.csv"
 IID = f"{RUN}/iid/{FAMILY}/{{job}}.csv"
 SEQUENTIAL = f"{RUN}/sequential/{FAMILY}/{{job}}.csv"
@@ -57,6 +57,7 @@ wildcard_constraints:
     learner="hebbian|sgd",
     dataset="[A-Za-z]+",
     configuration="[a-z-]+",
+    layer="[a-z-]+",
     job=r"lambda=[0-9a-z.-]+(,part=\d+of\d+)?",
     power="[0-9a-z.-]+",
     seed=r"\d+",

@@ -2,7 +2,8 @@
 
 
 def search_spec(wildcards):
-    job = PLAN.job("search", *family(wildcards), wildcards.job)
+    where = wildcards.learner, wildcards.dataset, wildcards.layer
+    job = PLAN.job("search", *where, wildcards.job)
     return specs.search(PLAN, job, int(wildcards.seed))
 
 
@@ -17,9 +18,11 @@ def search_results(wildcards):
     cell = cell_of(wildcards)
     if PLAN.given_pair(cell) is not None:
         return []
-    jobs = [job for job in PLAN.jobs("search", *family(wildcards)) if cell in job.cells]
+    where = {"learner": cell.learner, "dataset": cell.dataset}
+    where["layer"] = PLAN.layer(cell)
+    jobs = [job for job in PLAN.jobs("search", *where.values()) if cell in job.cells]
     return [
-        SEARCH.format(**wildcards, job=job.label, seed=seed)
+        SEARCH.format(**where, job=job.label, seed=seed)
         for job in jobs
         for seed in PLAN.seeds("search")
     ]

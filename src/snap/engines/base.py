@@ -24,7 +24,6 @@ class Population(ABC):
     """
 
     name: ClassVar[str]
-    together: ClassVar[bool] = False  # whether trials gain from sharing a population
     report_every: int | None = None  # samples after which progress is worth a word
 
     def __init__(
@@ -38,6 +37,14 @@ class Population(ABC):
         self.diverged: list[int | None] = [None] * len(trials)
         for _, (W, V) in zip(trials, weights, strict=True):
             _check_shapes(W, V, samples)
+
+    @staticmethod
+    def groups(trials: Sequence[Trial], record: bool = False) -> list[list[int]]:
+        """Which trials, by their numbers, gain from sharing a population.
+
+        `record` tells that their weights are wanted, of those that diverge too.
+        """
+        return [[n] for n in range(len(trials))]
 
     def train(self, orders: Sequence[NDArray[np.int64]]) -> None:
         """Train each network on its own sequence of sample numbers; an empty one rests."""

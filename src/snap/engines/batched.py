@@ -151,7 +151,6 @@ def step(
 
 class BatchedPopulation(Population):
     name = "torch"
-    together = True
 
     def __init__(
         self,
@@ -188,6 +187,15 @@ class BatchedPopulation(Population):
         if self.device.type == "cpu":  # elsewhere, looking in between would wait for the device
             self.report_every = 500
         self._on_device: dict[int, tuple[Samples, Tensor, Tensor]] = {}
+
+    @staticmethod
+    def groups(trials: Sequence[Trial], record: bool = False) -> list[list[int]]:
+        """Those that can be one tensor program on the same samples."""
+        found: dict[Any, list[int]] = {}
+        for n, trial in enumerate(trials):
+            samples = trial.split, trial.train_limit, trial.test_limit
+            found.setdefault((shared_program(trial), samples), []).append(n)
+        return list(found.values())
 
     def _place(self, samples: Samples) -> tuple[Tensor, Tensor]:
         """The samples on the device, put there once."""

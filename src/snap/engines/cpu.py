@@ -1,9 +1,10 @@
-"""The cpu engine: compiled loops, one network at a time. The fast one without a GPU."""
+"""The cpu engine: compiled loops, one hidden layer at a time. The fast one without a GPU."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,62 @@ from snap.protocol import SWITCHES
 from snap.trial import PAPER_CONFIGURATIONS, SGD_CONFIGURATIONS, Trial
 
 
+@dataclass
+class HiddenLayer:
+    """A hidden layer, and the networks that share it: so far they have learned the same."""
+
+    trial: Trial  # decides how it learns; of its output growth nothing is used
+    members: list[int]
+    W: NDArray[Any]  # with one spare row, for the kernel's last pair
+    V: NDArray[Any]  # an output layer for each member
+    rule: kernels.Rule
+
+    def split(self, at: Sequence[int]) -> HiddenLayer:
+        """A copy with some of its members, given by their places."""
+        return replace(
+            self,
+            members=[self.members[n] for n in at],
+            W=self.W.copy(),
+            V=self.V[list(at)],
+            rule=self.rule._replace(
+                output_growth=self.rule.output_growth[list(at)],
+                output_synapse=self.rule.output_synapse[list(at)],
+            ),
+        )
+
+    def train(self, samples: Samples, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each member the sample of the order, from 1, at which it diverged, or 0."""
+        diverged = np.zeros(len(self.members), np.int64)
+        if len(order):
+            configuration = self.trial.configuration
+            synapse = configuration.focus == "synapse"
+            train = kernels.trainer(
+                self.trial.learner == "hebbian",
+                GROWTHS.index(configuration.hidden) if synapse else LINEAR,
+                self.trial.keeps_unit_rows(configuration.hidden),
+            )
+            full = full_scale(samples.images, self.W.dtype)
+            train(self.W, self.V, samples.images, full, samples.labels, order, self.rule, diverged)
+        return diverged
+
+    def predict(self, samples: Samples) -> NDArray[np.int64]:
+        """The class that each member gives to each sample."""
+        W = self.W[:-1]
+        inverse = np.ones(len(W), W.dtype)
+        hebbian = self.trial.learner == "hebbian"
+        if hebbian and self.trial.protocol.forward_weights == "normalized":
+            norms = np.sqrt(np.square(W).sum(axis=1))
+            np.divide(1, norms, out=inverse, where=norms != 0)
+        out = np.empty((len(self.members), len(samples)), np.int64)
+        padded = np.zeros((-(-len(W) // 4) * 4, W.shape[1]), W.dtype)
+        padded[: len(W)] = W
+        full = full_scale(samples.images, W.dtype)
+        kernels.predict(
+            padded, len(W), inverse, self.V, samples.images, full, self.rule, hebbian, out
+        )
+        return out
+
+
 class CpuPopulation(Population):
     name = "cpu"
 
@@ -24,65 +81,75 @@ class CpuPopulation(Population):
         self, trials: Sequence[Trial], weights: Sequence[Weights], samples: Samples
     ) -> None:
         super().__init__(trials, weights, samples)
-        # One spare row, for the kernel's last pair.
-        self.W = [np.ascontiguousarray(np.vstack([W, np.zeros_like(W[:1])])) for W, _ in weights]
-        self.V = [np.array(V, order="C") for _, V in weights]
-        self.rules = [rule_of(t, *w) for t, w in zip(trials, weights, strict=True)]
-        self._compile()
+        shared: dict[tuple[Trial, bytes], list[int]] = {}
+        for g, (trial, (W, _)) in enumerate(zip(trials, weights, strict=True)):
+            shared.setdefault((trial.hidden_part, W.tobytes()), []).append(g)
+        self.layers = []
+        for (hidden, _), members in shared.items():
+            W = weights[members[0]][0]
+            layer = HiddenLayer(
+                hidden,
+                members,
+                np.ascontiguousarray(np.vstack([W, np.zeros_like(W[:1])])),
+                np.stack([weights[g][1] for g in members]),
+                rule_of([trials[g] for g in members], *weights[members[0]]),
+            )
+            # Compiled now, on a sample and a copy, so that it is not taken for training.
+            if len(samples):
+                copy = layer.split(range(len(members)))
+                copy.train(samples, np.zeros(1, np.int64))
+                copy.predict(samples.take(slice(1)))
+            self.layers.append(layer)
+        self._predicted: dict[int, tuple[Samples, NDArray[np.int64]]] = {}
 
-    def _compile(self) -> None:
-        """Compile the loops now, on a sample and copies, so that it is not taken for training."""
-        if not len(self.samples):
-            return
-        W, V = ([w.copy() for w in layer] for layer in (self.W, self.V))
-        for g in range(len(self.trials)):
-            self._train_one(g, np.zeros(1, np.int64))
-            self.predict(g, self.samples.take(slice(1)))
-        self.W, self.V = W, V
+    @staticmethod
+    def groups(trials: Sequence[Trial], record: bool = False) -> list[list[int]]:
+        """Those that share a hidden layer, for as long as they learn from the same samples.
+
+        When one of them diverges the layer goes on for the others, so recorded ones are alone.
+        """
+        found: dict[Any, list[int]] = {}
+        for n, trial in enumerate(trials):
+            found.setdefault(n if record else trial.hidden_part, []).append(n)
+        return list(found.values())
 
     def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
-        return [self._train_one(g, order) for g, order in enumerate(orders)]
-
-    def _train_one(self, g: int, order: NDArray[np.int64]) -> int | None:
-        if not len(order):
-            return None
-        trial, samples, W = self.trials[g], self.samples, self.W[g]
-        configuration = trial.configuration
-        synapse = configuration.focus == "synapse"
-        train = kernels.trainer(
-            trial.learner == "hebbian",
-            GROWTHS.index(configuration.hidden) if synapse else LINEAR,
-            trial.keeps_unit_rows(configuration.hidden),
-        )
-        full = full_scale(samples.images, W.dtype)
-        at = train(W, self.V[g], samples.images, full, samples.labels, order, self.rules[g])
-        return at or None
+        self._predicted.clear()
+        self.layers = [part for layer in self.layers for part in _parted(layer, orders)]
+        found: list[int | None] = [None] * len(orders)
+        for layer in self.layers:
+            at = layer.train(self.samples, orders[layer.members[0]])
+            for g, sample in zip(layer.members, at.tolist(), strict=True):
+                found[g] = sample or None
+        return found
 
     def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
-        trial, W = self.trials[network], self.W[network][:-1]
-        inverse = np.ones(len(W), W.dtype)
-        hebbian = trial.learner == "hebbian"
-        if hebbian and trial.protocol.forward_weights == "normalized":
-            norms = np.sqrt(np.square(W).sum(axis=1))
-            np.divide(1, norms, out=inverse, where=norms != 0)
-        out = np.empty(len(samples), np.int64)
-        padded = np.zeros((-(-len(W) // 4) * 4, W.shape[1]), W.dtype)
-        padded[: len(W)] = W
-        kernels.predict(
-            padded,
-            len(W),
-            inverse,
-            self.V[network],
-            samples.images,
-            full_scale(samples.images, W.dtype),
-            self.rules[network],
-            hebbian,
-            out,
-        )
-        return out
+        if network not in self._predicted or self._predicted[network][0] is not samples:
+            layer, _ = self._find(network)
+            for g, classes in zip(layer.members, layer.predict(samples), strict=True):
+                self._predicted[g] = samples, classes
+        return self._predicted[network][1]
 
     def weights(self, network: int) -> Weights:
-        return self.W[network][:-1].copy(), self.V[network].copy()
+        layer, place = self._find(network)
+        return layer.W[:-1].copy(), layer.V[place].copy()
+
+    def _find(self, network: int) -> tuple[HiddenLayer, int]:
+        layer = next(layer for layer in self.layers if network in layer.members)
+        return layer, layer.members.index(network)
+
+
+def _parted(layer: HiddenLayer, orders: Sequence[NDArray[np.int64]]) -> list[HiddenLayer]:
+    """The layer, taken apart where its members do not learn the same next."""
+    same: list[list[int]] = []
+    for place, g in enumerate(layer.members):
+        for others in same:
+            if np.array_equal(orders[layer.members[others[0]]], orders[g]):
+                others.append(place)
+                break
+        else:
+            same.append([place])
+    return [layer] if len(same) == 1 else [layer.split(places) for places in same]
 
 
 def full_scale(images: NDArray[Any], dtype: np.dtype[Any]) -> Any:
@@ -103,8 +170,10 @@ def _bounded(trial: Trial) -> bool:
 
 
 @np.errstate(over="ignore")  # a rate beyond float32 is infinite there, and the trial diverges
-def rule_of(trial: Trial, W: NDArray[Any], V: NDArray[Any]) -> kernels.Rule:
-    """The trial's learning rule in the precision of its weights."""
+def rule_of(trials: Sequence[Trial], W: NDArray[Any], V: NDArray[Any]) -> kernels.Rule:
+    """The learning rule of trials that share a hidden layer, in the precision of its weights."""
+    trial = trials[0]
+    outputs = [one.configuration for one in trials]
     number, info = W.dtype.type, np.finfo(W.dtype)
     protocol, configuration = trial.protocol, trial.configuration
     hebbian = trial.learner == "hebbian"
@@ -127,8 +196,8 @@ def rule_of(trial: Trial, W: NDArray[Any], V: NDArray[Any]) -> kernels.Rule:
         normalized=protocol.forward_weights == "normalized",
         norm_ratio=protocol.orthogonality == "norm-ratio",
         hidden_growth=hidden,
-        output_growth=GROWTHS.index(configuration.output),
-        output_synapse=synapse,
+        output_growth=np.array([GROWTHS.index(output.output) for output in outputs]),
+        output_synapse=np.array([output.focus == "synapse" for output in outputs]),
         hidden_fan=number(math.sqrt(W.shape[1]) if rms else 1.0),
         output_fan=number(math.sqrt(V.shape[1]) if rms else 1.0),
         cap=number(1.0 if protocol.plasticity_floor == "clamped" else math.inf),

@@ -8,6 +8,10 @@ the traffic of that vector; the last pair may hold a spare row of zeros.
 Where rows are kept at unit length, the division is put off: a row is stored as it was computed
 together with the factor that is still to be applied, which the next pass applies on the way.
 
+A Hebbian hidden layer learns without regard to the output layer. So trials that differ in how their
+output grows share one hidden layer, and V holds an output layer for each: V[trial, class, neuron].
+An output layer never sees the others, and its numbers are the same with them and without.
+
 A trial runs on one thread from start to end, so its result does not depend on the thread count.
 """
 
@@ -39,8 +43,8 @@ class Rule(NamedTuple):
     normalized: bool
     norm_ratio: bool
     hidden_growth: int  # neuron-wise factor of a hidden row; LINEAR where there is none
-    output_growth: int
-    output_synapse: bool
+    output_growth: Any  # of each output layer
+    output_synapse: Any  # of each output layer, whether that growth is synapse-wise
     hidden_fan: Any  # a row's norm over this is its strength
     output_fan: Any
     cap: Any  # strength beyond which sigmoid plasticity falls no further
@@ -130,18 +134,19 @@ def _norm(row):
 
 
 @compiled
-def _update_output_row(row, h, amount, rule):
-    """Move one output row by α · plasticity · amount · h."""
+def _update_output_row(row, h, amount, rule, layer):
+    """Move one row of an output layer by α · plasticity · amount · h."""
     one = h.dtype.type(1)
     step = rule.alpha * amount
-    if rule.output_synapse:
+    kind = rule.output_growth[layer]
+    if rule.output_synapse[layer]:
         for i in range(h.size):
             strength = abs(row[i])
-            factor = plasticity(rule.output_growth, strength, min(strength, rule.cap), one)
+            factor = plasticity(kind, strength, min(strength, rule.cap), one)
             row[i] += step * factor * h[i]
     else:
         strength = _norm(row) / rule.output_fan
-        step *= plasticity(rule.output_growth, strength, min(strength, rule.cap), one)
+        step *= plasticity(kind, strength, min(strength, rule.cap), one)
         for i in range(h.size):
             row[i] += step * h[i]
 
@@ -155,10 +160,10 @@ def _to_unit(row):
 
 
 @compiled
-def _hebbian_output(V, h, label, rule, y, first):
+def _hebbian_output(V, h, label, rule, layer, y, first):
     """eq:original_class; y is room for the outputs."""
     if rule.output_rule == LABEL:
-        _update_output_row(V[label], h, h.dtype.type(1), rule)
+        _update_output_row(V[label], h, h.dtype.type(1), rule, layer)
         if rule.output_unit and not first:
             _to_unit(V[label])  # the other rows have not moved since they were
     else:
@@ -171,7 +176,7 @@ def _hebbian_output(V, h, label, rule, y, first):
             y[predicted] = h.dtype.type(1)
         for c in range(y.size):
             target = h.dtype.type(1) if c == label else h.dtype.type(0)
-            _update_output_row(V[c], h, target - y[c], rule)
+            _update_output_row(V[c], h, target - y[c], rule, layer)
     if rule.output_unit and (first or rule.output_rule != LABEL):
         for c in range(y.size):
             _to_unit(V[c])
@@ -196,7 +201,7 @@ def _sgd_factors(dot, square, scale, V, label, rule, h, y, back, gain):
         factor = plasticity(rule.hidden_growth, strength, min(strength, rule.cap), one)
         gain[i] = zero if h[i] == zero else -rule.alpha * factor * back[i]
     for c in range(y.size):
-        _update_output_row(V[c], h, -y[c], rule)
+        _update_output_row(V[c], h, -y[c], rule, 0)
         if rule.output_unit:
             _to_unit(V[c])
 
@@ -210,26 +215,28 @@ def _all_finite(row):
 
 
 @cache
-def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., int]:
+def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., None]:
     """The training loop for a learner, a synapse-wise growth (or LINEAR) and unit rows or not.
 
     These three are fixed when the loop is compiled, so that the pass over W holds no branch.
     """
 
-    def train(W, V, images, full, labels, order, rule):
-        """Train W (H rows and a spare one) and V in place; at which sample they diverged, or 0."""
+    def train(W, V, images, full, labels, order, rule, diverged):
+        """Train W (H rows and a spare one) and the output layers in V in place.
+
+        `diverged`, zeros when called, tells of each output layer at which sample it or W did.
+        """
         rows, width = W.shape[0] - 1, W.shape[1]
         zero, one = W.dtype.type(0), W.dtype.type(1)
         x, following = np.empty(width, W.dtype), np.empty(width, W.dtype)
         earlier = np.empty(width, W.dtype)  # Σ_{k<i} h_k w_k
         dot, square = np.empty(rows, W.dtype), np.empty(rows, W.dtype)
         scale = np.ones(rows + 1, W.dtype)
-        h, y = np.empty(rows, W.dtype), np.empty(V.shape[0], W.dtype)
+        h, y = np.empty(rows, W.dtype), np.empty(V.shape[1], W.dtype)
         back = np.empty(rows, W.dtype)
         gain, pull = np.zeros(rows + 1, W.dtype), np.zeros(rows + 1, W.dtype)
         share = np.zeros(rows + 1, W.dtype)
         active = np.empty(rows + 1, np.int64)
-        diverged = 0
         _read(images, order[0], full, x)
         for i in range(rows):
             d = q = zero
@@ -245,9 +252,11 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., int]:
                 following[:] = zero
             if hebbian:
                 _hebbian_factors(dot, square, scale, rule, h, gain, pull, share)
-                _hebbian_output(V, h, label, rule, y, t == 0)
+                for layer in range(V.shape[0]):
+                    if not diverged[layer]:
+                        _hebbian_output(V[layer], h, label, rule, layer, y, t == 0)
             else:
-                _sgd_factors(dot, square, scale, V, label, rule, h, y, back, gain)
+                _sgd_factors(dot, square, scale, V[0], label, rule, h, y, back, gain)
             count = 0
             for i in range(rows):
                 # A row that neither moves nor adds to the sum is only multiplied. The first pass
@@ -300,27 +309,31 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., int]:
                 for i in range(rows):
                     scale[i] = one / math.sqrt(square[i]) if square[i] != zero else one
             # A weight that is not finite makes its row's product with any sample so, 0 · ∞ too.
+            lost = False
             for i in range(rows):
                 if not math.isfinite(dot[i]) and not _all_finite(W[i]):
-                    diverged = t + 1
-            for c in range(V.shape[0]):
-                if not _all_finite(V[c]):
-                    diverged = t + 1
-            if diverged:
+                    lost = True
+            learning = 0
+            for layer in range(V.shape[0]):
+                if not diverged[layer]:
+                    if lost or not _all_finite(V[layer].ravel()):
+                        diverged[layer] = t + 1
+                    else:
+                        learning += 1
+            if learning == 0:
                 break
             x, following = following, x
         if unit:
             for i in range(rows):
                 W[i] *= scale[i]
-        return diverged
 
-    loop: Callable[..., int] = compiled(train)
+    loop: Callable[..., None] = compiled(train)
     return loop
 
 
 @compiled
 def predict(W, rows, inverse, V, images, full, rule, hebbian, out):
-    """Classes of the images; `inverse` is what multiplies an activation.
+    """Classes of the images by each output layer; `inverse` is what multiplies an activation.
 
     Four rows of W (padded to a multiple of four) meet two images at a time, which keeps the sums in
     registers.
@@ -329,7 +342,7 @@ def predict(W, rows, inverse, V, images, full, rule, hebbian, out):
     zero = W.dtype.type(0)
     x, other = np.empty(width, W.dtype), np.empty(width, W.dtype)
     z = np.empty((2, W.shape[0]), W.dtype)
-    y = np.empty(V.shape[0], W.dtype)
+    y = np.empty(V.shape[1], W.dtype)
     for n in range(0, images.shape[0], 2):
         pair = min(2, images.shape[0] - n)
         _read(images, n, full, x)
@@ -356,5 +369,6 @@ def predict(W, rows, inverse, V, images, full, rule, hebbian, out):
                 h[i] = zero if activation < zero else activation
             if hebbian:
                 _inhibit(h, rule)
-            _outputs(V, h, y)
-            out[n + k] = np.argmax(y)
+            for layer in range(V.shape[0]):
+                _outputs(V[layer], h, y)
+                out[layer, n + k] = np.argmax(y)
