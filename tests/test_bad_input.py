@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import math
 import os
@@ -111,9 +112,11 @@ def follow(plan: Plan) -> None:
     for cell in plan.all_cells:
         pieces.append(cell.lambda_text)
         json.loads(specs.select(plan, cell))
+    for learner, dataset in itertools.product(("hebbian", "sgd"), plan.datasets):
+        for layer in plan.layers(learner):
+            for job in plan.jobs("search", learner, dataset, layer):
+                json.loads(specs.search(plan, job, 0))
     for family in plan.families:
-        for job in plan.jobs("search", *family):
-            json.loads(specs.search(plan, job, 0))
         for stage in ("iid", "sequential"):
             for job in plan.jobs(stage, *family):
                 json.loads(specs.final(plan, stage, job))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from snap import Iid, Protocol, SnapError, Trial, train_from
+from snap import Iid, Protocol, Sequential, SnapError, Trial, train_from
 from snap.engines import population_class, resolve
 from snap.experiments import run
 from snap.growth import FOCUSES, GROWTHS
@@ -192,6 +192,81 @@ def test_the_same_arrays_come_out_bit_for_bit(tiny_samples):
         )
         for a, b in zip(single, population.weights(g), strict=True):
             assert np.array_equal(a, b)
+
+
+SIBLINGS = (
+    ("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron", "sigmoid-exponential-neuron"),
+    ("exponential-linear-neuron", "exponential-exponential-neuron"),
+    ("sigmoid-linear-synapse", "sigmoid-sigmoid-synapse"),
+    ("linear-linear", "linear-sigmoid-neuron", "linear-sigmoid-synapse"),
+)
+
+
+def siblings(names, **values):
+    given = {"alpha": 0.1, "lateral_inhibition": 2, "eta": 0.1, "hidden": HIDDEN} | values
+    return [Trial(name, dataset="Synthetic", **given) for name in names]
+
+
+@pytest.mark.parametrize("names", SIBLINGS, ids=lambda names: names[-1])
+@pytest.mark.parametrize("protocol", ["reference", "text"])
+def test_a_shared_hidden_layer_gives_what_a_trial_gives_alone(tiny_samples, names, protocol):
+    """Bit for bit, also after some of the networks have gone their own way."""
+    trials = siblings(names, protocol=protocol)
+    weights = [start(HIDDEN, 784, np.float32)] * len(trials)
+    rng = np.random.default_rng(0)
+    first, second, third = (rng.permutation(200) for _ in range(3))
+    orders = [[first] * len(trials), [second, *[third] * (len(trials) - 1)]]
+    population = population_class("cpu")(trials, weights, tiny_samples)
+    assert len(population.layers) == 1
+    for order in orders:
+        population.train(order)
+    assert len(population.layers) == (1 if all(population.diverged) else 2)
+    for g, trial in enumerate(trials):
+        alone = population_class("cpu")([trial], [weights[g]], tiny_samples)
+        for order in orders:
+            alone.train([order[g]])
+        assert alone.diverged[0] == population.diverged[g]
+        if alone.diverged[0] is None:
+            for a, b in zip(alone.weights(0), population.weights(g), strict=True):
+                assert np.array_equal(a, b)
+            found = [one.predict(n, tiny_samples) for one, n in ((alone, 0), (population, g))]
+            assert np.array_equal(*found)
+
+
+def test_a_network_that_diverges_does_not_disturb_those_that_share_its_hidden_layer(tiny_samples):
+    calm, wild = siblings(("linear-linear", "linear-exponential-synapse"), protocol="text")
+    W, V = start(HIDDEN, 784, np.float32)
+    weights = [(W, V), (W, np.full_like(V, 1e38))]
+    order = np.arange(200)
+    population = population_class("cpu")([calm, wild], weights, tiny_samples)
+    alone = population_class("cpu")([calm], weights[:1], tiny_samples)
+    for one, count in ((population, 2), (alone, 1)):
+        one.train([order] * count)
+        one.train([order[::-1]] * count)
+    assert population.diverged[0] is None
+    assert population.diverged[1] < 200
+    assert population.seen == [400, population.diverged[1]]
+    for a, b in zip(alone.weights(0), population.weights(0), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_sgd_shares_no_hidden_layer(tiny_samples):
+    names = ("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron")
+    trials = siblings(names, learner="sgd", lateral_inhibition=None, eta=None)
+    assert population_class("cpu").groups(trials) == [[0], [1]]
+    population = population_class("cpu")(trials, [start(HIDDEN, 784, np.float32)] * 2, tiny_samples)
+    assert len(population.layers) == 2
+
+
+def test_a_sequence_forks_where_one_configuration_needs_more_epochs(small):
+    """Each task ends for a configuration when that one has learned it."""
+    plan = Sequential(threshold=0.6, max_epochs=4, curve_every=100)
+    names = ("linear-linear", "linear-exponential-neuron")
+    trials = siblings(names, experiment=plan, lateral_inhibition=4, alpha=0.01)
+    together = run(trials, small)
+    alone = [run([trial], small)[0] for trial in trials]
+    assert [r.history for r in together] == [r.history for r in alone]
+    assert together[0].epochs_per_task != together[1].epochs_per_task
 
 
 def test_train_from_leaves_its_arguments_alone(tiny_samples):

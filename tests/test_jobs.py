@@ -192,11 +192,13 @@ def test_a_pair_that_is_given_is_taken(tmp_path):
 
 def test_only_the_cells_own_points_count(tmp_path):
     mine = {"eta": 0.1, "alpha": 0.1, "accuracy": 0.3}
-    other = {"eta": 0.3, "alpha": 0.1, "accuracy": 0.9, "lambda": 8.0}
-    row = selected(tmp_path, points(tmp_path / "a.csv", [mine, other]))
-    assert (row["eta"], row["points"]) == ("0.1", "1")
-    with pytest.raises(SnapError, match="no search result"):
-        selected(tmp_path, points(tmp_path / "a.csv", [other]))
+    better = {"eta": 0.3, "alpha": 0.1, "accuracy": 0.9}
+    for whose in ({"lambda": 8.0}, {"configuration": "linear-sigmoid-neuron"}):
+        others = points(tmp_path / "a.csv", [mine, better | whose])
+        row = selected(tmp_path, others)
+        assert (row["eta"], row["points"]) == ("0.1", "1")
+        with pytest.raises(SnapError, match="no search result"):
+            selected(tmp_path, points(tmp_path / "a.csv", [better | whose]))
 
 
 def test_validation_never_sees_the_test_labels(tmp_path, synthetic_root, monkeypatch):
@@ -213,7 +215,7 @@ def test_validation_never_sees_the_test_labels(tmp_path, synthetic_root, monkeyp
             out = store / "search.csv"
             trial = dataclasses.replace(TEXT, split=split, train_limit=None)
             jobs.search(spec(pairs, trial), out, threads=1, store=store, data=synthetic_root)
-            found[split, name] = selected(tmp_path, out)
+            found[split, name] = selected(tmp_path, out, configuration=TEXT.configuration.name)
     assert found["validation", "honest"] == found["validation", "corrupted"]
     assert found["test", "honest"] != found["test", "corrupted"]
 

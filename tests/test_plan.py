@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -127,8 +128,9 @@ def test_how_points_share_jobs_changes_no_trial():
     def trials(plan):
         return sorted(
             (cell.learner, cell.dataset, cell.configuration, cell.lambda_text, pair)
-            for family in plan.families
-            for job in plan.jobs("search", *family)
+            for learner, dataset in product(("hebbian", "sgd"), plan.datasets)
+            for layer in plan.layers(learner)
+            for job in plan.jobs("search", learner, dataset, layer)
             for cell in job.cells
             for pair in map(str, plan.points(job, cell))
         )
@@ -138,9 +140,24 @@ def test_how_points_share_jobs_changes_no_trial():
         assert trials(load(merge(CONFIG, changes))) == expected
 
 
+def test_a_search_job_holds_the_configurations_that_share_their_hidden_layer():
+    plan = load(CONFIG)
+    assert plan.layers("hebbian") == {
+        "linear": ["linear-linear"],
+        "exponential-neuron": ["exponential-linear-neuron", "exponential-exponential-neuron"],
+        "sigmoid-neuron": ["sigmoid-linear-neuron", "sigmoid-sigmoid-neuron"],
+        "sigmoid-synapse": ["sigmoid-linear-synapse", "sigmoid-sigmoid-synapse"],
+    }
+    assert list(plan.layers("sgd")) == plan.configurations("sgd")  # gradients go through outputs
+    job = plan.jobs("search", "hebbian", "MNIST", "sigmoid-neuron")[0]
+    assert [cell.configuration for cell in job.cells] == plan.layers("hebbian")["sigmoid-neuron"]
+    assert {cell.lateral_inhibition for cell in job.cells} == {0.5}
+    assert job.label == "lambda=0.5"
+
+
 def test_labels_name_jobs():
     plan = load(merge(CONFIG, {"lambdas_per_job": 3}))
-    family = ("hebbian", "MNIST", "linear-linear")
+    family = ("hebbian", "MNIST", "sigmoid-neuron")
     labels = [job.label for job in plan.jobs("search", *family)]
     assert labels == ["lambda=0.5..2", "lambda=4..16", "lambda=32..64"]
     assert plan.job("search", *family, "lambda=4..16").cells[0].lateral_inhibition == 4

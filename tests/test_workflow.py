@@ -131,6 +131,23 @@ def test_one_configuration_less_only_aggregates(workspace):
     assert workspace.would_run() == Counter(table=7, portrait=1) + REPORT
 
 
+def test_a_configuration_that_shares_its_hidden_layer(workspace):
+    """Its search is one with that of its sibling, which neither loses nor trains anything."""
+    more = [*SMOKE["configurations"], "sigmoid-linear-neuron"]
+    before = workspace.files("select/**/sigmoid-sigmoid-neuron/*.csv")
+    workspace.configure(changed(configurations=more))
+    jobs, trained = workspace.run()
+    assert jobs["search"] == 2, "one for each λ, of both configurations"
+    assert jobs["select"] == 4
+    assert jobs["iid"] == jobs["sequential"] == 2, "those of the new one"
+    assert trained == 2 * 4 + 2 * (2 - 1) + 2 * 2
+    assert workspace.files("select/**/sigmoid-sigmoid-neuron/*.csv") == before
+    workspace.configure(SMOKE)
+    jobs, trained = workspace.run()
+    assert (jobs["search"], jobs["select"]) == (2, 2), "written without it, from the store"
+    assert jobs["iid"] == jobs["sequential"] == trained == 0
+
+
 def test_other_epochs_run_every_search(workspace):
     workspace.configure(changed(search={"epochs": 3}))
     jobs = workspace.would_run()
