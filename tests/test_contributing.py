@@ -118,8 +118,8 @@ def test_a_growth_function(copy):
     printed = copy.follow("A growth function")
     assert "3 passed" in printed, "a step in each engine, against numbers worked out by hand"
     trained, reused = "4 trials: 0 kept, 4 to train", "4 trials: 4 kept, 0 to train"
-    assert re.search(rf"/bounded-linear-neuron/.*{trained}", printed)
-    assert re.search(rf"/linear-linear/.*{reused}", printed)
+    assert re.search(rf"/bounded-neuron/.*{trained}", printed)
+    assert re.search(rf"/linear/.*{reused}", printed)
     store = copy.folder.glob("results/trials/*/*.json")
     texts = [json.loads(path.read_text())["result"]["trial"] for path in store]
     kept = Counter(re.search(r"configuration=([a-z-]+)", text)[1] for text in texts)

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from snap.config import read
+from snap.plan import STAGES, Plan
 from workspace import ROOT, SMOKE, Workspace
 
 PROFILE = ROOT / "workflow/profiles/slurm"
@@ -80,6 +82,19 @@ def test_without_slurm_its_tests_say_how_to_get_it(tmp_path):
         check=True,
     )
     assert "apt-get install --no-install-recommends slurm-wlm munge" in done.stdout
+
+
+def test_the_stated_number_of_jobs_is_that_of_the_preset():
+    """Of `quick`, and of the whole paper."""
+    for preset, jobs in (("quick", "{} SLURM jobs"), (None, "paper: {} jobs")):
+        overlay = [ROOT / f"workflow/presets/{preset}.yaml"] if preset else []
+        plan = Plan.load(
+            read([ROOT / "config.yaml", *overlay]),
+            ROOT / "workflow/schemas/config.schema.yaml",
+            ROOT / "workflow/paper.yaml",
+        )
+        submitted = sum(len(plan.work(stage)) for stage in STAGES)
+        assert jobs.format(submitted) in (PROFILE / "README.md").read_text()
 
 
 def test_the_estimate_for_gpus_counts_what_the_torch_engine_does():

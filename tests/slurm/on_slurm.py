@@ -30,7 +30,7 @@ LONG = merge(
         "limits": {"train": 2000, "test": 300},
     },
 )
-LONG_SEARCH = "long/search/hebbian/Synthetic/sigmoid-sigmoid-neuron/lambda=4/seed=0"
+LONG_SEARCH = "long/search/hebbian/Synthetic/sigmoid-neuron/lambda=4/seed=0"
 LONG_SELECTED = "long/select/hebbian/Synthetic/sigmoid-sigmoid-neuron/lambda=4"
 LONG_TABLES = [f"results/long/tables/{name}.csv" for name in ("search", "selected")]
 POINTS = 10

@@ -30,12 +30,13 @@ from on_slurm import (
     slurm,
 )
 
+from snap.config import merge
 from workspace import ROOT, SMOKE, Workspace
 
 pytestmark = pytest.mark.slurm
 
 SELECTED = f"results/{LONG_SELECTED}.csv"
-TRAINING = Counter(search=8, iid=8, sequential=8, ladder=1, portrait=1)
+TRAINING = Counter(search=5, iid=5, sequential=5, ladder=1, portrait=1)
 
 
 def tables(workspace: Workspace) -> dict[str, bytes]:
@@ -175,8 +176,8 @@ def test_a_node_in_trouble(cluster, undisturbed, tmp_path):
 
 @pytest.fixture(scope="module")
 def smoke(cluster, tmp_path_factory) -> Run:
-    """The smoke preset through the shipped profile."""
-    run = Run(tmp_path_factory.mktemp("smoke"), SMOKE)
+    """The smoke preset through the shipped profile; both λ in a job, as locally they are not."""
+    run = Run(tmp_path_factory.mktemp("smoke"), merge(SMOKE, {"lambdas_per_job": 2}))
     run.start("tables")
     run.finish()
     return run

@@ -24,6 +24,7 @@ class Population(ABC):
     """
 
     name: ClassVar[str]
+    learners: ClassVar[tuple[str, ...]] = ("hebbian", "sgd")
     report_every: int | None = None  # samples after which progress is worth a word
 
     def __init__(
@@ -31,6 +32,12 @@ class Population(ABC):
     ) -> None:
         if not trials:
             raise SnapError("a population needs at least one trial, got none")
+        for trial in trials:
+            if trial.learner not in self.learners:
+                raise SnapError(
+                    f"the {self.name} engine has no learner {trial.learner}:"
+                    " the reference engine has every one"
+                )
         self.trials = tuple(trials)
         self.samples = samples
         self.seen = [0] * len(trials)

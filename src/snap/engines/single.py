@@ -13,11 +13,12 @@ from torch import Tensor
 from snap.data.samples import Samples
 from snap.engines.base import Population, Weights
 from snap.engines.reference import Network
-from snap.trial import Trial
+from snap.trial import LEARNERS, Trial
 
 
 class ReferencePopulation(Population):
     name = "reference"
+    learners = LEARNERS
     report_every = 500
 
     def __init__(
