@@ -18,7 +18,9 @@ import pytest
 import yaml
 
 from snap.config import merge
-from snap.report import catalog, paper_tables
+from snap.errors import SnapError
+from snap.report import catalog, paper_tables, publish
+from snap.report.passages import MAKERS
 from snap.trial import SEMANTICS
 from workspace import ROOT, SMOKE, Workspace
 
@@ -316,6 +318,38 @@ def test_lint():
     done = Workspace(ROOT).snakemake("--lint")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Congratulations" in done.stdout + done.stderr
+
+
+def test_publishing(finished, workspace):
+    """A finished run becomes a folder that belongs together, and passages in a document."""
+    paper = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
+    run, to = finished.folder / "results/smoke", workspace.folder / "published"
+    assert publish.publish(run, to, {"same": run}) < 5_000_000
+    assert publish.damaged(to) == publish.foreign(to) == []
+    document = workspace.folder / "document.md"
+    passages = "".join(f"<!-- published: {name} -->\nOUTDATED\n<!-- end -->\n" for name in MAKERS)
+    document.write_text(f"Before.\n{passages}After.\n")
+    publish.fill([document], to, paper)
+    text = document.read_text()
+    assert "OUTDATED" not in text
+    assert text.startswith("Before.\n<!-- published: ")
+    assert text.endswith("<!-- end -->\nAfter.\n")
+    assert "| same | Synthetic | 8 | 8 | +0.000 | +0.000 |" in text
+    assert publish.filled(text, to, paper) == text
+    (to / "claims.csv").write_text("other")
+    assert publish.damaged(to) == ["claims.csv"]
+
+
+def test_only_what_belongs_together_is_published(workspace):
+    run, to = workspace.folder / "results/smoke", workspace.folder / "published"
+    table = run / "tables/ladder.csv"
+    table.write_text(table.read_text().replace("smoke", "other"))
+    with pytest.raises(SnapError, match="not drawn from its tables: ladder"):
+        publish.publish(run, to)
+    (run / "claims.json").unlink()
+    with pytest.raises(SnapError, match=r"not a finished run: it has no claims\.json"):
+        publish.publish(run, to)
+    assert not to.exists()
 
 
 def test_status_and_costs(finished):

@@ -48,6 +48,20 @@ def add(commands: Any) -> None:
     page.add_argument("--output", type=Path, required=True, help="the page")
     page.set_defaults(command=_page)
 
+    publish = steps.add_parser(
+        "publish", help="keep a run's results with the code, and quote them in its documents"
+    )
+    publish.add_argument("--folder", type=Path, required=True, help="results/<run>")
+    publish.add_argument("--to", type=Path, required=True, help="the folder to write, anew")
+    publish.add_argument("--paper", type=Path, required=True, help="numbers of the paper (YAML)")
+    publish.add_argument(
+        "--variations", type=Path, nargs="*", default=[], help="runs that differ in one choice"
+    )
+    publish.add_argument(
+        "--documents", type=Path, nargs="*", default=[], help="Markdown with passages to fill"
+    )
+    publish.set_defaults(command=_publish)
+
 
 def _add_tables(step: argparse.ArgumentParser) -> None:
     step.add_argument("--tables", type=Path, required=True, help="folder of tidy tables")
@@ -101,3 +115,12 @@ def _page(options: argparse.Namespace) -> None:
     config = json.loads(options.config)
     provenance.write(config, folder / "plan.json", Path(), folder / "provenance.json")
     page.write(folder, options.output, options.figures, options.tables)
+
+
+def _publish(options: argparse.Namespace) -> None:
+    from snap.report import publish
+
+    others = {folder.name: folder for folder in options.variations if (folder / "tables").exists()}
+    size = publish.publish(options.folder, options.to, others)
+    publish.fill(options.documents, options.to, yaml.safe_load(options.paper.read_text()))
+    print(f"{options.to}: {size / 1e6:.1f} MB")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from workspace import Workspace
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster(tmp_path_factory) -> Iterator[Cluster]:
     if reason := missing():
         pytest.skip(reason)
     # Not where pytest puts its folders: their names are too long for a socket.
@@ -24,6 +25,10 @@ def cluster() -> Iterator[Cluster]:
         yield found
         for process in STARTED:  # what a failed test has left
             process.kill()
+    # slurmd, killed and started again, has lost sight of a process or two of a job that it ended.
+    subprocess.run(
+        ["pkill", "-KILL", "--full", f"--wait-for-files {tmp_path_factory.getbasetemp()}"]
+    )
     shutil.rmtree(folder)
 
 

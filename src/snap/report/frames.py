@@ -5,6 +5,7 @@ A result that is missing or diverged is NaN or absent here; whoever draws or jud
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +42,10 @@ class Tables:
 
     def table(self, name: str) -> Frame:
         return read(self.folder / f"{name}.csv")
+
+    def checksum(self, name: str) -> str:
+        """By which a figure or a verdict can be told to be from this table."""
+        return hashlib.sha256((self.folder / f"{name}.csv").read_bytes()).hexdigest()
 
     @cached_property
     def search(self) -> Frame:

@@ -201,6 +201,7 @@ def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, st
         "paper": kind.paper_label(drawing.dataset),
         "sources": list(kind.tables) if kind.from_results else [],
         "gaps": drawn.gaps,
+        "made_from": {table: drawing.tables.checksum(table) for table in kind.tables},
     }
     for suffix in ("pdf", "png"):
         buffer = io.BytesIO()

@@ -1,0 +1,118 @@
+"""What a run gave, kept with the code: its tables, figures, page and provenance in a folder.
+
+And the passages of the documents that quote it.
+
+A document marks such a passage by a line `<!-- published: NAME -->` before and `<!-- end -->` after
+it. What stands between is made from the published tables, and a test makes it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from snap.errors import SnapError
+from snap.files import write_atomically
+from snap.report import passages
+from snap.report.frames import Tables
+
+RECORD = "record.json"
+KEPT = (
+    "tables/*.csv",
+    "figures/*.png",
+    "figures/*.json",
+    "paper/*.csv",
+    "paper/*.md",
+    "claims.json",
+    "claims.csv",
+    "provenance.json",
+    "report.html",
+)
+MOST = 15_000_000  # bytes: results are part of every clone
+PASSAGE = re.compile(
+    r"(?P<begin><!-- published: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)
+
+
+def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None) -> int:
+    """Copy what is worth keeping of a run, and of variations of it their tables. Bytes written."""
+    files = {path.relative_to(folder): path for kind in KEPT for path in sorted(folder.glob(kind))}
+    missing = [kind for kind in KEPT if not any(path.match(kind) for path in files.values())]
+    if missing:
+        raise SnapError(f"{folder} is not a finished run: it has no {', '.join(missing)}")
+    strangers = foreign(folder)
+    if strangers:
+        names = ", ".join(strangers)
+        raise SnapError(
+            f"{folder}: not drawn from its tables: {names}. Let the run come to its end"
+        )
+    for name, other in (variations or {}).items():
+        for path in sorted((other / "tables").glob("*.csv")):
+            if path.name in ("selected.csv", "sequential.csv"):
+                files[Path("variations") / name / path.name] = path
+    size = sum(path.stat().st_size for path in files.values())
+    if size > MOST:
+        raise SnapError(f"{size / 1e6:.1f} MB would be published, and {MOST / 1e6:.0f} is the most")
+    if to.exists():
+        shutil.rmtree(to)
+    for place, path in files.items():
+        (to / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, to / place)
+    checksums = {str(place): _checksum(to / place) for place in sorted(files)}
+    record = {"run": _run(to), "files": checksums}
+    write_atomically(to / RECORD, json.dumps(record, indent=1).encode())
+    return size
+
+
+def foreign(folder: Path) -> list[str]:
+    """Figures of a run that were not drawn from the tables beside them."""
+    tables = Tables(folder / "tables")
+    checksums = {path.stem: tables.checksum(path.stem) for path in tables.folder.glob("*.csv")}
+    return [
+        path.stem
+        for path in sorted((folder / "figures").glob("*.json"))
+        if not json.loads(path.read_text()).get("made_from", {"": ""}).items() <= checksums.items()
+    ]
+
+
+def damaged(folder: Path) -> list[str]:
+    """Published files that are not what the record says, are gone, or are not in it."""
+    recorded = json.loads((folder / RECORD).read_text())["files"]
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    wrong = found.symmetric_difference({*recorded, RECORD})
+    wrong |= {name for name in found & set(recorded) if _checksum(folder / name) != recorded[name]}
+    return sorted(wrong)
+
+
+def fill(documents: Sequence[Path], folder: Path, paper: Mapping[str, Any]) -> None:
+    """Write the passages that quote the published results anew."""
+    for document in documents:
+        text = document.read_text()
+        new = filled(text, folder, paper)
+        if new != text:
+            write_atomically(document, new.encode())
+
+
+def filled(text: str, folder: Path, paper: Mapping[str, Any]) -> str:
+    """A document with its passages as the published results have them."""
+
+    def passage(found: re.Match[str]) -> str:
+        if found["name"] not in passages.MAKERS:
+            raise SnapError(f"there is no passage {found['name']!r}: {', '.join(passages.MAKERS)}")
+        made = passages.MAKERS[found["name"]](folder, paper)
+        return f"{found['begin']}{made}\n{found['end']}"
+
+    return PASSAGE.sub(passage, text)
+
+
+def _run(folder: Path) -> str:
+    return str(json.loads((folder / "provenance.json").read_text())["run"])
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
