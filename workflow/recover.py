@@ -11,41 +11,52 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
+
+import psutil  # Snakemake needs it too
 
 from snap import slurm
 
 
-def main() -> int:
-    locks = Path(".snakemake/locks")
-    if not locks.is_dir() or not any(locks.iterdir()):
-        return 0
-    holder = at_work_here() or at_work_elsewhere()
+def main(options: list[str]) -> int:
+    locked = any(Path(".snakemake/locks").glob("*"))
+    holder = at_work_here(locked) or (at_work_elsewhere() if locked else None)
     if holder is not None:
         print(f"snap: error: a run is going on in this folder: {holder}", file=sys.stderr)
         return 1
+    if not locked:
+        return 0
     print("snap: the last run was killed; removing its lock and going on", file=sys.stderr)
     for plan in plans():
         if plan.get("slurm") and "ended" not in plan and (count := slurm.cancel(plan["slurm"])):
             print(f"snap: SLURM jobs left behind, now ended: {count}", file=sys.stderr)
-    command = [sys.executable, "-m", "snakemake", "--unlock", *sys.argv[1:]]
-    return subprocess.run(command).returncode
+    return subprocess.run([sys.executable, "-m", "snakemake", "--unlock", *options]).returncode
 
 
-def at_work_here() -> str | None:
-    """A Snakemake of this machine that works in this folder; not one that runs a single job."""
-    if not Path("/proc/self/cmdline").exists():
-        return "or perhaps not, which cannot be told on this system; if not: snakemake --unlock"
-    for process in Path("/proc").glob("[0-9]*"):
+def at_work_here(locked: bool) -> str | None:
+    """A run of this machine that works in this folder, and since when.
+
+    That is one which make started before this one, lock or not: there is none between its passes.
+    Or it is whichever Snakemake holds the lock; not one that runs a single job.
+    """
+    me = psutil.Process()
+    for process in psutil.process_iter():
         try:
-            command = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            folder = (process / "cwd").readlink()
-        except OSError:  # it has ended, or belongs to someone else
+            command, folder = process.cmdline(), process.cwd()
+            since = process.create_time()
+        except psutil.Error:  # it has ended, or belongs to someone else
             continue
+        if Path(folder) != Path.cwd():
+            continue
+        earlier = (since, process.pid) < (me.create_time(), me.pid)
+        made = any(part.endswith("workflow/run.py") for part in command[:3])
         names = {Path(part).name for part in command[:3]}  # snakemake, or python -m snakemake
-        if folder == Path.cwd() and "snakemake" in names and "--mode" not in command:
-            return f"process {process.name} on {socket.gethostname()}"
+        snakemake = "snakemake" in names and "--mode" not in command
+        if (made and earlier) or (snakemake and locked):
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
+            return f"process {process.pid} on {socket.gethostname()}, since {when}"
     return None
 
 
@@ -64,4 +75,4 @@ def plans() -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""A job that is stopped in the middle of a trial, and a run that is started while one is on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from snap import Iid, Trial
+from workspace import SMOKE, Make, until
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads, number):
+    long = Trial("linear-linear", 1, 4, 0, dataset="Synthetic", experiment=Iid(10**6), hidden=64)
+    cell = {"trials": [long.text], "pairs": [(0.1, 0.1), (0.1, 0.2)]}
+    spec = json.dumps({"engine": "cpu", "cells": [cell]})
+    command = [sys.executable, "-m", "snap", "job", "search", "--spec", spec]
+    command += ["--output", tmp_path / "out.csv", "--store", tmp_path / "trials"]
+    command += ["--running", tmp_path / "running", "--ledger", tmp_path / "ledger.json"]
+    command += ["--threads", str(threads), "--dir", synthetic_root]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    def training():
+        return any('"share": 0.0,' not in p.read_text() for p in tmp_path.glob("running/*.json"))
+
+    try:
+        until(training, process)
+        begun = time.time()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    took = time.time() - begun
+    assert took < 4, "0.2 s when nothing else is running"
+    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGTERM)
+    assert "Traceback" not in said
+    left = {p.name for p in tmp_path.rglob("*") if p.is_file() and p.parent.name != "running"}
+    assert left == set(), "half a trial was stored"
+
+
+def test_a_second_run_says_that_the_first_is_going_on(tmp_path):
+    make = Make(tmp_path, SMOKE)
+    first = make.start()
+    try:
+        until(lambda: psutil.Process(first.pid).children(), first)
+        (runner,) = psutil.Process(first.pid).children()
+        started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(runner.create_time()))
+        who = f"process {runner.pid} on {socket.gethostname()}, since {started}"
+        for moment in ("before there is a lock", "while it trains"):
+            if moment == "while it trains":
+                until(make.stored, first)
+            second = subprocess.run(
+                first.args, cwd=tmp_path, capture_output=True, text=True, timeout=60
+            )
+            assert second.returncode != 0, moment
+            assert f"a run is going on in this folder: {who}" in second.stderr, moment
+        assert make.locked()
+        trained = len(make.stored())
+        until(lambda: len(make.stored()) > trained, first)
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
