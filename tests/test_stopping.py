@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ import psutil
 import pytest
 
 from snap import Iid, Trial
+from snap.config import merge
 from workspace import SMOKE, Make, until
 
 
@@ -69,3 +71,33 @@ def test_a_second_run_says_that_the_first_is_going_on(tmp_path):
     finally:
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
+
+
+def test_a_snakemake_that_is_killed_alone_leaves_no_job_behind(tmp_path):
+    """Its jobs go on without it; the next run ends them, and trains what they were training."""
+    make = Make(tmp_path, merge(SMOKE, {"search": {"epochs": 10**6}}))
+
+    def jobs():
+        return list(tmp_path.glob("results/smoke/running/*.json"))
+
+    started = [make.start()]
+    try:
+        until(jobs, started[0])
+        (runner,) = psutil.Process(started[0].pid).children()
+        (snakemake,) = runner.children()
+        snakemake.kill()
+        assert started[0].wait(timeout=60) != 0
+        assert "snap: Snakemake was killed by signal 9; the same command goes on" in make.said()
+        left = [psutil.Process(json.loads(beat.read_text())["pid"]) for beat in jobs()]
+        assert left
+        make.configure(SMOKE)
+        started.append(make.start())
+        until(make.stored, started[1])
+        assert "removing its lock" in make.said()
+        assert f"snap: jobs left behind, now ended: {len(left)}\n" in make.said()
+        assert not any(job.is_running() for job in left)
+    finally:
+        for process in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

@@ -1,23 +1,27 @@
 """Clear up after a Snakemake that was killed. `make` does this before it starts a run.
 
 Its lock does not say whose it is. It is stale when no Snakemake is at work in this folder: none on
-this machine, and none that a plan says was started on another and has not ended. The SLURM jobs of
-that Snakemake go on without it; they are ended, or the next run would train what they train.
+this machine, and none that a plan says was started on another and has not ended. The jobs of that
+Snakemake may go on without it; they are ended, or the next run would train what they train.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil  # Snakemake needs it too
 
 from snap import slurm
+
+SNAP_JOB = ["-m", "snap", "job"]  # after the interpreter
 
 
 def main(options: list[str]) -> int:
@@ -29,6 +33,8 @@ def main(options: list[str]) -> int:
     if not locked:
         return 0
     print("snap: the last run was killed; removing its lock and going on", file=sys.stderr)
+    if count := end_jobs_here():
+        print(f"snap: jobs left behind, now ended: {count}", file=sys.stderr)
     for plan in plans():
         if plan.get("slurm") and "ended" not in plan and (count := slurm.cancel(plan["slurm"])):
             print(f"snap: SLURM jobs left behind, now ended: {count}", file=sys.stderr)
@@ -42,14 +48,7 @@ def at_work_here(locked: bool) -> str | None:
     Or it is whichever Snakemake holds the lock; not one that runs a single job.
     """
     me = psutil.Process()
-    for process in psutil.process_iter():
-        try:
-            command, folder = process.cmdline(), process.cwd()
-            since = process.create_time()
-        except psutil.Error:  # it has ended, or belongs to someone else
-            continue
-        if Path(folder) != Path.cwd():
-            continue
+    for process, command, since in processes_here():
         earlier = (since, process.pid) < (me.create_time(), me.pid)
         made = any(part.endswith("workflow/run.py") for part in command[:3])
         names = {Path(part).name for part in command[:3]}  # snakemake, or python -m snakemake
@@ -58,6 +57,26 @@ def at_work_here(locked: bool) -> str | None:
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
             return f"process {process.pid} on {socket.gethostname()}, since {when}"
     return None
+
+
+def end_jobs_here() -> int:
+    """End the jobs of this machine that work in this folder; how many there were."""
+    jobs = [process for process, command, _ in processes_here() if command[1:4] == SNAP_JOB]
+    for process in jobs:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(jobs, timeout=10)
+    return len(jobs)
+
+
+def processes_here() -> Iterator[tuple[psutil.Process, list[str], float]]:
+    """The processes of this machine that work in this folder, their commands, and since when."""
+    for process in psutil.process_iter():
+        try:
+            if Path(process.cwd()) == Path.cwd():
+                yield process, process.cmdline(), process.create_time()
+        except psutil.Error:  # it has ended, or belongs to someone else
+            continue
 
 
 def at_work_elsewhere() -> str | None:

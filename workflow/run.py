@@ -31,9 +31,10 @@ def main(options: list[str]) -> int:
         if received:  # while it was being started
             interrupt_jobs()
         code = process.wait()
-        if received:
-            print("snap: stopped; the same command goes on where it was", file=sys.stderr)
-            return 128 + received[0]
+        if received or code < 0:
+            what = "stopped" if received else f"Snakemake was killed by signal {-code}"
+            print(f"snap: {what}; the same command goes on where it was", file=sys.stderr)
+            return 128 + (received[0] if received else -code)
     return code
 
 
