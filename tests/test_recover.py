@@ -16,7 +16,7 @@ from workspace import ROOT, SMOKE, Workspace
 
 
 def recover(folder) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / "workflow/recover.py", "--snakefile", ROOT / "Snakefile"]
+    command = [sys.executable, ROOT / "workflow/recover.py"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 

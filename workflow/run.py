@@ -21,7 +21,7 @@ received: list[int] = []  # the signals that told this run to stop
 
 
 def main(options: list[str]) -> int:
-    if code := recover.main(options):
+    if code := recover.main():
         return code
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
