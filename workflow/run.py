@@ -21,14 +21,13 @@ received: list[int] = []  # the signals that told this run to stop
 
 
 def main(options: list[str]) -> int:
-    if code := recover.main():
-        return code
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
-    code = 0
+    if code := recover.main():
+        return code
     for target in PASSES:
         process = subprocess.Popen([sys.executable, "-m", "snakemake", target, *options])
-        if received:  # while it was being started
+        if received:  # before it was there
             interrupt_jobs()
         code = process.wait()
         if received or code < 0:
