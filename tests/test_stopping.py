@@ -42,7 +42,7 @@ def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads,
     finally:
         process.kill()
     took = time.time() - begun
-    assert took < 4, "0.2 s when nothing else is running"
+    assert took < 4, f"{took:.1f} s from the signal to the end"
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGTERM)
     assert "Traceback" not in said
     left = {p.name for p in tmp_path.rglob("*") if p.is_file() and p.parent.name != "running"}
