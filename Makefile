@@ -19,13 +19,9 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/snap compile
 	@touch $@
 
-# Two passes: what follows a selection is then run only where the selection changed. In one pass
-# Snakemake would run it wherever a search was run, though nothing would be trained twice.
-# PROFILE=profiles/slurm runs it on a cluster.
+# PROFILE=profiles/slurm runs it on a cluster. Started without a shell, it hears when make is ended.
 define run
-	@$(BIN)/python workflow/recover.py
-	-@$(SNAKEMAKE) pairs $(1) $(if $(PROFILE),--workflow-profile $(PROFILE))
-	@$(SNAKEMAKE) all $(1) $(if $(PROFILE),--workflow-profile $(PROFILE))
+	@$(BIN)/python workflow/run.py $(1) $(if $(PROFILE),--workflow-profile $(PROFILE))
 endef
 
 reproduce: $(VENV)/installed  ## the whole paper, reduced: minutes

@@ -1,12 +1,14 @@
 """Kill the workflow, again and again, and see what is left of it.
 
 Run by `make test-kill KILLS=200`. A run of the `smoke` preset is started as make starts it, its
-whole process group is killed with SIGKILL after a random while, and it is started again with the
-same command, until it comes to its end; then the next one begins in an empty folder. Every table,
-figure and verdict is compared with those of a run that nobody touched, byte for byte. The last line
-tells how many kills there were, after how many of them the run came to its end, how many finished
-points were trained again (there should be none), how many were under way when killed, and how many
-bytes differ.
+whole process group is killed with SIGKILL at a random moment, and it is started again with the same
+command, until it comes to its end; then the next one begins in an empty folder. The moments are
+spread: a kill waits for a step of a certain kind to begin, and then for a random while. Every
+table, figure and verdict is compared with those of a run that nobody touched, byte for byte.
+
+The last line tells how many kills there were, after how many of them the run came to its end, how
+many points were trained more than once (those under way when killed, and those that were finished,
+of which there should be none), how many processes outlived a kill, and how many bytes differ.
 """
 
 from __future__ import annotations
@@ -21,37 +23,107 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from workspace import ROOT, SMOKE, Workspace
+import psutil
+
+from workspace import SMOKE, Workspace
 
 COMPARED = ("tables/*.csv", "figures/*.csv", "figures/*.png", "paper/*", "claims.*")
-PATIENCE = 600  # seconds in which a run that nobody kills must end
+PATIENCE = 900  # seconds in which a run that nobody kills must end
+
+# The steps to wait for, in the order of a run, and the seconds within which it is then killed.
+MOMENTS = (
+    ("start", 3.0),
+    ("search", 2.0),
+    ("search", 2.0),
+    ("select", 1.0),
+    ("iid", 2.0),
+    ("sequential", 2.0),
+    ("table", 1.0),
+    ("figure", 2.0),
+    ("figure", 4.0),
+    ("page", 0.5),
+)
 
 
-def command(workspace: Workspace) -> str:
-    """What make runs, in one line."""
-    recover = f"{sys.executable} {ROOT}/workflow/recover.py --snakefile {ROOT}/Snakefile"
-    passes = [" ".join(workspace.command(target)) for target in ("pairs", "all")]
-    return f"{recover} && {{ {passes[0]}; {passes[1]}; }}"
+@dataclass
+class Tally:
+    kills: int = 0
+    survived: int = 0
+    finished_again: int = 0
+    under_way: int = 0
+    outlived: int = 0
+    bytes_off: int = 0
+    steps: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kills} kills, {self.survived} survived,"
+            f" {self.under_way + self.finished_again} points repeated"
+            f" ({self.under_way} under way when killed, {self.finished_again} finished),"
+            f" {self.outlived} processes outlived a kill, {self.bytes_off} bytes differ"
+        )
+
+    @property
+    def good(self) -> bool:
+        wrong = self.finished_again or self.outlived or self.bytes_off
+        return self.survived == self.kills and not wrong
 
 
-def start(workspace: Workspace) -> subprocess.Popen[bytes]:
-    log = (workspace.folder / "output.txt").open("ab")
-    return subprocess.Popen(
-        ["bash", "-c", command(workspace)],
-        cwd=workspace.folder,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-    )
+class Run:
+    """A run in a folder of its own, which may be started and killed many times."""
 
+    def __init__(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        self.workspace = Workspace(folder)
+        self.workspace.configure(SMOKE)
+        self.output = folder / "output.txt"
 
-def outcome(workspace: Workspace) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for pattern in COMPARED:
-        found |= workspace.files(pattern)
-    return found
+    def start(self) -> subprocess.Popen[bytes]:
+        with self.output.open("ab") as output:
+            return subprocess.Popen(
+                self.workspace.run_command(),
+                cwd=self.workspace.folder,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def steps(self, process: subprocess.Popen[bytes]) -> set[str]:
+        """The kinds of steps under way."""
+        found = set()
+        for child in psutil.Process(process.pid).children(recursive=True):
+            try:
+                command = child.cmdline()
+            except psutil.Error:  # it has just ended
+                continue
+            if command[1:3] == ["-m", "snap"]:
+                found.add(command[4] if command[3] in ("job", "report") else command[3])
+        return found
+
+    def kill(self, process: subprocess.Popen[bytes]) -> int:
+        """Kill it and all of its process group; how many processes of this folder are left."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        end = time.time() + 5
+        while (left := self.workspace.alive()) and time.time() < end:
+            time.sleep(0.05)
+        return left
+
+    def forget_heartbeats(self) -> int:
+        beats = list(self.workspace.folder.glob("results/smoke/running/*.json"))
+        for beat in beats:
+            beat.unlink()
+        return len(beats)
+
+    def outcome(self) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        for pattern in COMPARED:
+            found |= self.workspace.files(pattern)
+        return found
 
 
 def differing(found: dict[str, bytes], expected: dict[str, bytes]) -> int:
@@ -63,28 +135,42 @@ def differing(found: dict[str, bytes], expected: dict[str, bytes]) -> int:
     return count
 
 
-def stored(workspace: Workspace) -> dict[str, int]:
-    """Finished points; one that is trained again is another file."""
-    return {
-        path.name: path.stat().st_ino
-        for path in (workspace.folder / "results/trials").glob("*/*.json")
-    }
+def reach(run: Run, process: subprocess.Popen[bytes], step: str, within: float) -> bool:
+    """Wait until a step of this kind is under way, and then a while; False if the run has ended."""
+    end = time.time() + PATIENCE
+    while step != "start" and process.poll() is None and time.time() < end:
+        if step in run.steps(process):
+            break
+        time.sleep(0.1)
+    try:
+        process.wait(within)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
-def stage(workspace: Workspace) -> str:
-    """How far a run is, by what there is already."""
-    for name in ("figures", "tables", "sequential", "iid", "select", "search"):
-        if list((workspace.folder / "results/smoke").glob(f"{name}/**/[!.]*.*")):
-            return name
-    return "start"
-
-
-def fresh(folder: Path) -> Workspace:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    workspace = Workspace(folder)
-    workspace.configure(SMOKE)
-    return workspace
+def disturb(run: Run, expected: dict[str, bytes], kills: int, rng: random.Random) -> Tally:
+    """Kill a run up to so many times, let it come to its end, and compare."""
+    tally, known = Tally(), run.workspace.stored()
+    for step, most in sorted(rng.sample(MOMENTS, min(kills, len(MOMENTS))), key=MOMENTS.index):
+        process = run.start()
+        if not reach(run, process, step, rng.uniform(0, most)):
+            break
+        tally.steps.update(run.steps(process) or {"start-up or between steps"})
+        tally.outlived += run.kill(process)
+        tally.kills += 1
+        tally.under_way += run.forget_heartbeats()
+        now = run.workspace.stored()
+        tally.finished_again += sum(now.get(name) != inode for name, inode in known.items())
+        known = now
+    code = run.start().wait(PATIENCE)
+    now = run.workspace.stored()
+    tally.finished_again += sum(now.get(name) != inode for name, inode in known.items())
+    tally.survived = tally.kills if code == 0 else 0
+    tally.bytes_off = differing(run.outcome(), expected)
+    if not tally.good:
+        print(tally, run.output.read_text()[-3000:], sep="\n", flush=True)
+    return tally
 
 
 def main() -> int:
@@ -93,53 +179,25 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = random.Random(options.seed)
+    total = Tally()
     with tempfile.TemporaryDirectory() as place:
-        untouched = fresh(Path(place) / "untouched")
         begun = time.time()
-        if start(untouched).wait(PATIENCE):
-            print((untouched.folder / "output.txt").read_text()[-3000:])
+        untouched = Run(Path(place).resolve() / "untouched")
+        if untouched.start().wait(PATIENCE):
+            print(untouched.output.read_text()[-3000:])
             return 1
-        took, expected = time.time() - begun, outcome(untouched)
-        print(f"untouched: {took:.0f} s, {len(expected)} files to compare", flush=True)
-
-        kills = survived = repeated = under_way = bytes_off = open_kills = 0
-        stages: Counter[str] = Counter()
-        workspace, known = fresh(Path(place) / "killed"), {}
-        while kills < options.kills or open_kills:
-            process = start(workspace)
-            last = kills >= options.kills
-            try:
-                code = process.wait(PATIENCE if last else rng.uniform(0.5, 0.2 * took))
-            except subprocess.TimeoutExpired:
-                if last:
-                    print((workspace.folder / "output.txt").read_text()[-3000:])
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                kills, open_kills = kills + 1, open_kills + 1
-                stages[stage(workspace)] += 1
-                under_way += len(list(workspace.folder.glob("results/smoke/running/*.json")))
-                for beat in workspace.folder.glob("results/smoke/running/*.json"):
-                    beat.unlink()
-                now = stored(workspace)
-                repeated += sum(now.get(name, inode) != inode for name, inode in known.items())
-                known = now
-                if last:
-                    return 1
-                continue
-            now = stored(workspace)
-            repeated += sum(now.get(name, inode) != inode for name, inode in known.items())
-            if code == 0:
-                survived += open_kills
-            else:
-                print((workspace.folder / "output.txt").read_text()[-3000:])
-            bytes_off += differing(outcome(workspace), expected)
-            open_kills, known, workspace = 0, {}, fresh(Path(place) / "killed")
-        print("killed after the first file of:", dict(stages))
-        print(
-            f"{kills} kills, {survived} survived, {repeated} finished points trained again,"
-            f" {under_way} under way when killed, {bytes_off} bytes differ"
-        )
-        return 0 if survived == kills and not repeated and not bytes_off else 1
+        expected = untouched.outcome()
+        print(f"untouched: {time.time() - begun:.0f} s, {len(expected)} files", flush=True)
+        while total.kills < options.kills:
+            run = Run(Path(place).resolve() / "killed")
+            tally = disturb(run, expected, options.kills - total.kills, rng)
+            for name, value in vars(tally).items():
+                setattr(total, name, getattr(total, name) + value)
+            print(f"{time.time() - begun:.0f} s: {total.kills} kills", flush=True)
+    for step, count in total.steps.most_common():
+        print(f"killed during {step}: {count}")
+    print(total)
+    return 0 if total.good else 1
 
 
 if __name__ == "__main__":

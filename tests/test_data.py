@@ -286,6 +286,37 @@ def test_two_processes_fetching_at_once(tmp_path):
     assert {p.name for p in tmp_path.rglob("*") if p.is_file()} - {".Synthetic.lock"} == set(NAMES)
 
 
+SLOW_FETCH = """
+import sys, time
+from pathlib import Path
+from snap.cli import main
+from snap.data import sources, store
+
+here, log = Path(sys.argv[1]), Path(sys.argv[2])
+
+def slow(dataset):
+    with log.open("a") as file:
+        file.write("asked\\n")
+    time.sleep(2)
+    return sources.folder(here)(dataset)
+
+store.CHECKSUMS["MNIST"] = store.CHECKSUMS["Synthetic"]
+sources.DOWNLOADS = {"a slow mirror": slow}
+sys.exit(main(["data", "fetch", "--dataset", "MNIST", "--dir", sys.argv[3]]))
+"""
+
+
+def test_of_two_fetches_one_downloads_and_the_other_waits(tmp_path, synthetic_root):
+    log, root = tmp_path / "log", tmp_path / "data"
+    command = [sys.executable, "-c", SLOW_FETCH, synthetic_root / "Synthetic/raw", log, root]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = sorted(process.communicate(timeout=60)[0].strip() for process in running)
+    assert [process.returncode for process in running] == [0, 0]
+    assert said == [f"MNIST is in {root} already", f"MNIST is in {root}, from a slow mirror"]
+    assert log.read_text() == "asked\n"
+    assert left_behind(root) == set(NAMES)
+
+
 def test_unknown_names(tmp_path):
     for call in (store.load, store.verify, store.fetch):
         with pytest.raises(SnapError, match="unknown dataset 'CIFAR'"):

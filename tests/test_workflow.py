@@ -6,12 +6,16 @@ Jobs are counted from Snakemake's own log, trained points by the files in the st
 from __future__ import annotations
 
 import copy
+import functools
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +26,7 @@ from snap.errors import SnapError
 from snap.report import catalog, paper_tables, publish
 from snap.report.passages import MAKERS
 from snap.trial import SEMANTICS
-from workspace import ROOT, SMOKE, Workspace
+from workspace import ROOT, SMOKE, Make, Workspace, until
 
 TABLES = (
     "search",
@@ -275,6 +279,45 @@ def test_another_order_and_one_core_give_the_same_tables(finished, tmp_path):
     done = alone.snakemake("tables", "--cores", "1", "--scheduler", "greedy")
     assert done.returncode == 0, done.stderr
     assert alone.files("tables/*.csv") == finished.files("tables/*.csv")
+
+
+def stopped(make: Make, process: subprocess.Popen[bytes], stop: Callable[[], None]) -> None:
+    """Stop a run once it has trained something."""
+    before = len(make.stored())
+    until(lambda: len(make.stored()) > before + 1, process)
+    begun = time.time()
+    stop()
+    process.wait(timeout=60)
+    took = time.time() - begun
+    print(f"{took:.1f} s from the signal to the end")
+    assert took < 15
+    assert process.returncode != 0
+    assert make.said().count("snap: stopped; the same command goes on where it was\n") == 1
+    assert make.alive() == 0
+    assert not make.locked()
+    # No terminal: plain lines, neither colours nor lines that are written over.
+    assert re.search(r"^smoke: trials search \d+/28, .*; jobs \d+/26; .* left$", make.said(), re.M)
+    assert not re.search(r"[\r\x1b]", make.said())
+
+
+def test_stopped_twice_and_beside_another_run_the_tables_are_the_same(finished, tmp_path):
+    """By Ctrl-C, which reaches all processes, and by SIGTERM, which reaches make alone."""
+    other = {"run": "other", "configurations": ["linear-linear"], "lambdas": [4]}
+    make = Make(tmp_path, changed(**other, grids={"text": {"eta": [0.3, 0.5]}}))
+    done = make.snakemake("pairs")
+    assert done.returncode == 0, done.stderr
+    kept = make.stored()
+    make.configure(SMOKE)
+    for kind in ("Ctrl-C", "SIGTERM"):
+        process = make.start()
+        ctrl_c = functools.partial(os.killpg, process.pid, signal.SIGINT)
+        stopped(make, process, ctrl_c if kind == "Ctrl-C" else process.terminate)
+        assert kept.items() <= make.stored().items()
+        kept = make.stored()
+    done = make.snakemake("tables")
+    assert done.returncode == 0, done.stderr
+    assert kept.items() <= make.stored().items(), "a finished point was trained again"
+    assert make.files("tables/*.csv") == finished.files("tables/*.csv")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
+import psutil
 import yaml
 
 from snap.config import read
@@ -31,6 +33,16 @@ class Workspace:
     def command(self, *arguments: str) -> list[str]:
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(self.snakefile)]
         return [*command, "--directory", str(self.folder), *self.options, *arguments]
+
+    def run_command(self) -> list[str]:
+        """What make runs, here."""
+        command = [
+            sys.executable,
+            str(ROOT / "workflow/run.py"),
+            "--snakefile",
+            str(self.snakefile),
+        ]
+        return [*command, *self.options]
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -78,3 +90,51 @@ class Workspace:
     def copy(self, folder: Path) -> Workspace:
         shutil.copytree(self.folder, folder, copy_function=shutil.copy2)
         return Workspace(folder)
+
+    def stored(self) -> dict[str, int]:
+        """Finished points; one that is trained again is another file."""
+        found = (self.folder / "results/trials").glob("*/*.json")
+        return {path.name: path.stat().st_ino for path in found}
+
+    def locked(self) -> bool:
+        return any((self.folder / ".snakemake/locks").glob("*"))
+
+    def alive(self) -> int:
+        """How many processes work here."""
+        count = 0
+        for process in psutil.process_iter():
+            try:
+                count += process.cwd() == str(self.folder)
+            except psutil.Error:  # it has ended, or belongs to someone else
+                continue
+        return count
+
+
+class Make(Workspace):
+    """A folder in which `make paper` runs a paper of its own."""
+
+    def __init__(self, folder: Path, config) -> None:
+        super().__init__(folder)
+        self.configure(config)
+        self.output = folder / "output.txt"
+        for name in ("Makefile", "Snakefile", "workflow", "profiles", "reports", "envs"):
+            (folder / name).symlink_to(ROOT / name)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        command = ["make", "--assume-old", f"{sys.prefix}/installed", f"VENV={sys.prefix}", "paper"]
+        with self.output.open("wb") as output:
+            return subprocess.Popen(
+                command, cwd=self.folder, stdout=output, stderr=output, start_new_session=True
+            )
+
+    def said(self) -> str:
+        return self.output.read_bytes().decode()
+
+
+def until(condition, process: subprocess.Popen, seconds: float = 200) -> None:
+    """Wait for a condition, while the process goes on."""
+    end = time.time() + seconds
+    while not condition():
+        assert process.poll() is None, "it has ended too early"
+        assert time.time() < end, "it takes too long"
+        time.sleep(0.1)

@@ -1,52 +1,84 @@
 """Clear up after a Snakemake that was killed. `make` does this before it starts a run.
 
 Its lock does not say whose it is. It is stale when no Snakemake is at work in this folder: none on
-this machine, and none that a plan says was started on another and has not ended. The SLURM jobs of
-that Snakemake go on without it; they are ended, or the next run would train what they train.
+this machine, and none that a plan says was started on another and has not ended. The jobs of that
+Snakemake may go on without it; they are ended, or the next run would train what they train.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 import socket
-import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil  # Snakemake needs it too
+
 from snap import slurm
+
+LOCKS = Path(".snakemake/locks")
+SNAP_JOB = ["-m", "snap", "job"]  # after the interpreter
 
 
 def main() -> int:
-    locks = Path(".snakemake/locks")
-    if not locks.is_dir() or not any(locks.iterdir()):
-        return 0
-    holder = at_work_here() or at_work_elsewhere()
+    locked = any(LOCKS.glob("*"))
+    holder = at_work_here(locked) or (at_work_elsewhere() if locked else None)
     if holder is not None:
         print(f"snap: error: a run is going on in this folder: {holder}", file=sys.stderr)
         return 1
+    if not locked:
+        return 0
     print("snap: the last run was killed; removing its lock and going on", file=sys.stderr)
+    if count := end_jobs_here():
+        print(f"snap: jobs left behind, now ended: {count}", file=sys.stderr)
     for plan in plans():
         if plan.get("slurm") and "ended" not in plan and (count := slurm.cancel(plan["slurm"])):
             print(f"snap: SLURM jobs left behind, now ended: {count}", file=sys.stderr)
-    command = [sys.executable, "-m", "snakemake", "--unlock", *sys.argv[1:]]
-    return subprocess.run(command).returncode
+    shutil.rmtree(LOCKS)  # which is what snakemake --unlock does, after seconds of reading rules
+    return 0
 
 
-def at_work_here() -> str | None:
-    """A Snakemake of this machine that works in this folder; not one that runs a single job."""
-    if not Path("/proc/self/cmdline").exists():
-        return "or perhaps not, which cannot be told on this system; if not: snakemake --unlock"
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            folder = (process / "cwd").readlink()
-        except OSError:  # it has ended, or belongs to someone else
-            continue
+def at_work_here(locked: bool) -> str | None:
+    """A run of this machine that works in this folder, and since when.
+
+    That is one which make started before this one, lock or not: there is none between its passes.
+    Or it is whichever Snakemake holds the lock; not one that runs a single job.
+    """
+    me = psutil.Process()
+    for process, command, since in processes_here():
+        earlier = (since, process.pid) < (me.create_time(), me.pid)
+        made = any(part.endswith("workflow/run.py") for part in command[:3])
         names = {Path(part).name for part in command[:3]}  # snakemake, or python -m snakemake
-        if folder == Path.cwd() and "snakemake" in names and "--mode" not in command:
-            return f"process {process.name} on {socket.gethostname()}"
+        snakemake = "snakemake" in names and "--mode" not in command
+        if (made and earlier) or (snakemake and locked):
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
+            return f"process {process.pid} on {socket.gethostname()}, since {when}"
     return None
+
+
+def end_jobs_here() -> int:
+    """End the jobs of this machine that work in this folder; how many there were."""
+    jobs = [process for process, command, _ in processes_here() if command[1:4] == SNAP_JOB]
+    for process in jobs:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(jobs, timeout=10)
+    return len(jobs)
+
+
+def processes_here() -> Iterator[tuple[psutil.Process, list[str], float]]:
+    """The processes of this machine that work in this folder, their commands, and since when."""
+    for process in psutil.process_iter():
+        try:
+            if Path(process.cwd()) == Path.cwd():
+                yield process, process.cmdline(), process.create_time()
+        except psutil.Error:  # it has ended, or belongs to someone else
+            continue
 
 
 def at_work_elsewhere() -> str | None:

@@ -7,6 +7,7 @@ on as many threads as it is given, or in step as one population where the engine
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -187,13 +188,19 @@ def run(
     options = {"device": device} if name == "torch" else {}
     groups = kind.groups(trials, record)
     results: dict[int, Result] = {}
+    stop = threading.Event()
+
+    def watched(trial: Trial, learned: int, rest: int) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        progress(trial, learned, rest)
 
     def work(group: list[int]) -> None:
         members = [trials[n] for n in group]
         view = dataset.view(members[0])
         weights = [initial_weights(trial, view.train.images.shape[1]) for trial in members]
         population = kind(members, weights, view.train, **options)
-        found = _drive(population, view, name, record, progress)
+        found = _drive(population, view, name, record, watched)
         for n, result in zip(group, found, strict=True):
             results[n] = result
             finished(result)
@@ -206,7 +213,10 @@ def run(
         try:
             for future in [pool.submit(work, group) for group in groups]:
                 future.result()
-        finally:  # after an error or Ctrl-C, only the trials under way are waited for
+        except KeyboardInterrupt:  # it reaches this thread only
+            stop.set()
+            raise
+        finally:  # after an error, the trials under way are waited for
             pool.shutdown(cancel_futures=True)
     return [results[n] for n in range(len(trials))]
 

@@ -112,7 +112,7 @@ def test_a_cancelled_job_is_retried_and_keeps_its_points(
 def test_a_killed_snakemake_starts_again_where_it_was(undisturbed, tmp_path):
     """Twice: once as make does it, once by hand. GPUs are asked for in the other spelling."""
     run = Run(tmp_path, LONG, {"gpu: 1 ": "gres: gpu:1 "})
-    recover = [sys.executable, ROOT / "workflow/recover.py", "--snakefile", run.snakefile]
+    recover = [sys.executable, ROOT / "workflow/recover.py"]
     run.start(*LONG_TABLES)
     run.until_points(2)
     run.kill()

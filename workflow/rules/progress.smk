@@ -1,6 +1,7 @@
 # Progress: one line every 20 seconds where the run was started, and a plan for `snap status`.
 
 import logging
+import signal
 
 from snap import status
 
@@ -32,8 +33,8 @@ def training_jobs():
             }
 
 
-def only_warnings():
-    """Keep Snakemake's terminal output to warnings and errors; its log file has the rest.
+def show_from(level):
+    """Keep Snakemake's terminal output to what is so grave; its log file has the rest.
 
     `quiet` in a profile would not do: it hides the errors of jobs as well.
     """
@@ -41,7 +42,13 @@ def only_warnings():
         return
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
-            handler.setLevel(logging.WARNING)
+            handler.setLevel(level)
+
+
+def stop(*_):
+    """On Ctrl-C every job that is running fails, which is no news."""
+    show_from(logging.CRITICAL)
+    raise KeyboardInterrupt
 
 
 PLAN_FILE = Path(RUN) / "plan.json"
@@ -55,7 +62,8 @@ onstart:
     jobs = list(training_jobs())
     print(status.announcement(PLAN.core_hours, cores), file=sys.stderr)
     status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, slurm_name())
-    only_warnings()
+    show_from(logging.WARNING)
+    signal.signal(signal.SIGINT, stop)
     ANNOUNCER.start()
 
 

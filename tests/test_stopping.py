@@ -1,0 +1,103 @@
+"""A job that is stopped in the middle of a trial, and a run that is started while one is on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from snap import Iid, Trial
+from snap.config import merge
+from workspace import SMOKE, Make, until
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads, number):
+    long = Trial("linear-linear", 1, 4, 0, dataset="Synthetic", experiment=Iid(10**6), hidden=64)
+    cell = {"trials": [long.text], "pairs": [(0.1, 0.1), (0.1, 0.2)]}
+    spec = json.dumps({"engine": "cpu", "cells": [cell]})
+    command = [sys.executable, "-m", "snap", "job", "search", "--spec", spec]
+    command += ["--output", tmp_path / "out.csv", "--store", tmp_path / "trials"]
+    command += ["--running", tmp_path / "running", "--ledger", tmp_path / "ledger.json"]
+    command += ["--threads", str(threads), "--dir", synthetic_root]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    def training():
+        return any('"share": 0.0,' not in p.read_text() for p in tmp_path.glob("running/*.json"))
+
+    try:
+        until(training, process)
+        begun = time.time()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    took = time.time() - begun
+    assert took < 4, f"{took:.1f} s from the signal to the end"
+    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGTERM)
+    assert "Traceback" not in said
+    left = {p.name for p in tmp_path.rglob("*") if p.is_file() and p.parent.name != "running"}
+    assert left == set(), "half a trial was stored"
+
+
+def test_a_second_run_says_that_the_first_is_going_on(tmp_path):
+    make = Make(tmp_path, SMOKE)
+    first = make.start()
+    try:
+        until(lambda: psutil.Process(first.pid).children(), first)
+        (runner,) = psutil.Process(first.pid).children()
+        started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(runner.create_time()))
+        who = f"process {runner.pid} on {socket.gethostname()}, since {started}"
+        for moment in ("before there is a lock", "while it trains"):
+            if moment == "while it trains":
+                until(make.stored, first)
+            second = subprocess.run(
+                first.args, cwd=tmp_path, capture_output=True, text=True, timeout=60
+            )
+            assert second.returncode != 0, moment
+            assert f"a run is going on in this folder: {who}" in second.stderr, moment
+        assert make.locked()
+        trained = len(make.stored())
+        until(lambda: len(make.stored()) > trained, first)
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+
+
+def test_a_snakemake_that_is_killed_alone_leaves_no_job_behind(tmp_path):
+    """Its jobs go on without it; the next run ends them, and trains what they were training."""
+    make = Make(tmp_path, merge(SMOKE, {"search": {"epochs": 10**6}}))
+
+    def jobs():
+        return list(tmp_path.glob("results/smoke/running/*.json"))
+
+    started = [make.start()]
+    try:
+        until(jobs, started[0])
+        (runner,) = psutil.Process(started[0].pid).children()
+        (snakemake,) = runner.children()
+        snakemake.kill()
+        assert started[0].wait(timeout=60) != 0
+        assert "snap: Snakemake was killed by signal 9; the same command goes on" in make.said()
+        left = [psutil.Process(json.loads(beat.read_text())["pid"]) for beat in jobs()]
+        assert left
+        make.configure(SMOKE)
+        started.append(make.start())
+        until(make.stored, started[1])
+        assert "removing its lock" in make.said()
+        assert f"snap: jobs left behind, now ended: {len(left)}\n" in make.said()
+        assert not any(job.is_running() for job in left)
+    finally:
+        for process in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

@@ -1,0 +1,56 @@
+"""Run the workflow, as make does: clear up after a run that was killed, then two passes.
+
+What follows a selection is then run only where the selection changed. In one pass Snakemake would
+run it wherever a search was run, though nothing would be trained twice.
+
+Ctrl-C reaches Snakemake and its jobs by itself. SIGTERM is passed on to them as if it were Ctrl-C:
+left alone, Snakemake would wait until its jobs have ended, which may take hours.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import psutil  # Snakemake needs it too
+import recover
+
+PASSES = ("pairs", "all")
+received: list[int] = []  # the signals that told this run to stop
+
+
+def main(options: list[str]) -> int:
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    if code := recover.main():
+        return code
+    for target in PASSES:
+        process = subprocess.Popen([sys.executable, "-m", "snakemake", target, *options])
+        if received:  # before it was there
+            interrupt_jobs()
+        code = process.wait()
+        if received or code < 0:
+            what = "stopped" if received else f"Snakemake was killed by signal {-code}"
+            print(f"snap: {what}; the same command goes on where it was", file=sys.stderr)
+            return 128 + (received[0] if received else -code)
+    return code
+
+
+def stop(number: int, _: object) -> None:
+    received.append(number)
+    if number == signal.SIGTERM:
+        interrupt_jobs()
+
+
+def interrupt_jobs() -> None:
+    """Do to Snakemake and its jobs what Ctrl-C does."""
+    for process in psutil.Process().children(recursive=True):
+        try:
+            process.send_signal(signal.SIGINT)
+        except psutil.NoSuchProcess:
+            continue
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
