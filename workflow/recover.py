@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil  # Snakemake needs it too
+import psutil
 
 from snap import slurm
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 
-import psutil  # Snakemake needs it too
+import psutil
 import recover
 
 PASSES = ("pairs", "all")
