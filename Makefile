@@ -62,7 +62,7 @@ load: $(VENV)/installed  ## measure the workflow with 20 seeds
 publish: $(VENV)/installed  ## keep the results of make paper in reports/, and quote them
 	$(BIN)/snap report publish --folder results/paper --to reports/paper \
 	  --variations results/validation results/judged-on-test \
-	  --paper workflow/paper.yaml --documents README.md REPRODUCIBILITY.md
+	  --paper workflow/paper.yaml --documents README.md
 
 rulegraph: $(VENV)/installed  ## draw the rules for the README (needs graphviz)
 	$(SNAKEMAKE) --rulegraph | dot -Tsvg -o reports/rulegraph.svg
