@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,6 +106,16 @@ class Run(Workspace):
         """What SLURM knows of this run's jobs, or of those of its latest submission."""
         plan = next(self.folder.glob("results/*/plan.json"))
         return jobs_named(json.loads(plan.read_text())["slurm"])
+
+    def states(self) -> Counter[str]:
+        """How many of them are in which state; one that is about to end has until then."""
+        deadline = time.monotonic() + 20
+        while (found := self._states())["COMPLETING"] and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return found
+
+    def _states(self) -> Counter[str]:
+        return Counter(row["state"] for row in self.jobs().values())
 
     def running(self) -> str:
         """The SLURM job that is running, when there is one."""

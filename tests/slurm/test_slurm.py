@@ -100,13 +100,22 @@ def test_a_cancelled_job_is_retried_and_keeps_its_points(
     run.until(lambda: run.jobs()[cancelled]["state"] == "CANCELLED", "cancelled job")
     kept = run.stored()
     run.finish()
-    states = Counter(row["state"] for row in run.jobs().values())
-    assert states == {"CANCELLED": 1, "COMPLETED": 1}
+    assert run.states() == {"CANCELLED": 1, "COMPLETED": 1}
     assert {row["partition"] for row in run.jobs().values()} == {"cpu"}
     assert "no GPU granted" in run.log()
     assert f"{len(kept)} kept, {POINTS - len(kept)} to train" in run.log()
     assert kept.items() <= run.stored().items(), "a finished point was trained again"
     assert results(run).items() <= undisturbed.items()
+
+
+def test_ctrl_c_cancels_what_is_in_the_queue(cluster, tmp_path):
+    run = Run(tmp_path, LONG)
+    run.start(SELECTED)
+    run.until_points(1)
+    run.process.send_signal(signal.SIGINT)
+    assert run.process.wait(timeout=30) != 0
+    assert run.states() == {"CANCELLED": 1}
+    assert not list(tmp_path.glob(".snakemake/locks/*"))
 
 
 def test_a_killed_snakemake_starts_again_where_it_was(undisturbed, tmp_path):
@@ -138,8 +147,7 @@ def test_a_killed_snakemake_starts_again_where_it_was(undisturbed, tmp_path):
 def test_a_job_at_its_time_limit_is_retried_and_keeps_its_points(out_of_time, undisturbed):
     run, kept = out_of_time
     run.finish()
-    states = Counter(row["state"] for row in run.jobs().values())
-    assert states == {"TIMEOUT": 1, "COMPLETED": 1}
+    assert run.states() == {"TIMEOUT": 1, "COMPLETED": 1}
     assert f"{len(kept)} kept, {POINTS - len(kept)} to train" in run.log()
     assert kept.items() <= run.stored().items(), "a finished point was trained again"
     assert results(run).items() <= undisturbed.items()
