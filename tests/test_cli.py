@@ -123,6 +123,7 @@ def test_bench_rows(capsys):
     assert all(wanted <= set(row) for row in report["rows"])
     assert {row["engine"] for row in report["rows"]} == {"cpu", "torch", "reference"}
     assert {row["learner"] for row in report["rows"]} == {"hebbian", "sgd"}
+    assert report["shared_layer_over_two"] > 0
 
 
 BAD = {

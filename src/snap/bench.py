@@ -121,11 +121,13 @@ def measure(widths: list[int], quick: bool = False) -> dict[str, Any]:
         samples = _samples()
         rows = [row for h in widths for row in _rows(samples, h, turns=3 if quick else 15)]
         scaling = _scaling(samples, widths[0], turns=2 if quick else 12)
+        sharing = _sharing(samples, widths[0], turns=2 if quick else 12)
     finally:
         torch.set_num_threads(threads)
     return {
         "rows": rows,
         "two_threads_over_one": scaling,
+        "shared_layer_over_two": sharing,
         "cores": os.cpu_count(),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "lambda": 2,
@@ -186,6 +188,24 @@ def _scaling(samples: Samples, hidden: int, turns: int) -> float:
     return min(one for one, _ in times) / min(two for _, two in times)
 
 
+def _sharing(samples: Samples, hidden: int, turns: int) -> float:
+    """How much faster two configurations with one hidden layer are trained at once than in turn."""
+    names = ("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron")
+    trials = [_trial("hebbian", name, hidden) for name in names]
+    weights = [initial_weights(trial, samples.images.shape[1]) for trial in trials]
+    make = population_class("cpu")
+    together = make(trials, weights, samples)
+    alone = [make([t], [w], samples) for t, w in zip(trials, weights, strict=True)]
+    order = np.arange(4000)
+
+    def in_turn() -> None:
+        for population in alone:
+            population.train([order])
+
+    times = [(_timed(in_turn), _timed(lambda: together.train([order] * 2))) for _ in range(turns)]
+    return min(apart for apart, _ in times) / min(one for _, one in times)
+
+
 def table(report: dict[str, Any]) -> str:
     """The report for people."""
     head = (
@@ -199,6 +219,10 @@ def table(report: dict[str, Any]) -> str:
             f"{row['us_per_sample']:11.1f}{row['speedup_over_reference']:13.1f}"
             f"{row['speedup_over_torch']:9.1f}{row['times_roofline']:12.2f}×"
         )
+    lines.append(
+        "two configurations that share their hidden layer are trained"
+        f" {report['shared_layer_over_two']:.2f}× as fast as one after the other"
+    )
     lines.append(
         f"two threads train a population {report['two_threads_over_one']:.2f}× as fast as one;"
         f" peak memory of this process {report['peak_memory_mb']:.0f} MB"
