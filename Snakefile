@@ -6,7 +6,7 @@
 #   results/<run>/tables/<table>.csv
 #   results/<run>/{iid,sequential}/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
 #   results/<run>/select/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
-#   results/<run>/search/<learner>/<dataset>/<configuration>/lambda=<λ>/seed=<seed>.csv
+#   results/<run>/search/<learner>/<dataset>/<hidden layer>/lambda=<λ>/seed=<seed>.csv
 #   results/trials/<first two>/<fingerprint>.json    every finished trial, shared by all runs
 # logs/ and benchmarks/ mirror these paths. With several λ in a job, lambda=<first>..<last>.
 

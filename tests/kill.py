@@ -151,10 +151,11 @@ def reach(run: Run, process: subprocess.Popen[bytes], step: str, within: float) 
 
 def disturb(run: Run, expected: dict[str, bytes], kills: int, rng: random.Random) -> Tally:
     """Kill a run up to so many times, let it come to its end, and compare."""
-    tally, known = Tally(), run.workspace.stored()
+    tally, known, failed = Tally(), run.workspace.stored(), False
     for step, most in sorted(rng.sample(MOMENTS, min(kills, len(MOMENTS))), key=MOMENTS.index):
         process = run.start()
         if not reach(run, process, step, rng.uniform(0, most)):
+            failed = process.returncode != 0
             break
         tally.steps.update(run.steps(process) or {"start-up or between steps"})
         tally.outlived += run.kill(process)
@@ -166,7 +167,8 @@ def disturb(run: Run, expected: dict[str, bytes], kills: int, rng: random.Random
     code = run.start().wait(PATIENCE)
     now = run.workspace.stored()
     tally.finished_again += sum(now.get(name) != inode for name, inode in known.items())
-    tally.survived = tally.kills if code == 0 else 0
+    # Every start must do: one that fails by itself, right after a kill or at the end, is not.
+    tally.survived = tally.kills if code == 0 and not failed else max(tally.kills - 1, 0)
     tally.bytes_off = differing(run.outcome(), expected)
     if not tally.good:
         print(tally, run.output.read_text()[-3000:], sep="\n", flush=True)
@@ -194,10 +196,12 @@ def main() -> int:
             for name, value in vars(tally).items():
                 setattr(total, name, getattr(total, name) + value)
             print(f"{time.time() - begun:.0f} s: {total.kills} kills", flush=True)
+            if not tally.good or not tally.kills:
+                break
     for step, count in total.steps.most_common():
         print(f"killed during {step}: {count}")
     print(total)
-    return 0 if total.good else 1
+    return 0 if total.good and total.kills >= options.kills else 1
 
 
 if __name__ == "__main__":

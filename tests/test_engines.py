@@ -252,10 +252,32 @@ def test_a_network_that_diverges_does_not_disturb_those_that_share_its_hidden_la
 
 def test_sgd_shares_no_hidden_layer(tiny_samples):
     names = ("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron")
-    trials = siblings(names, learner="sgd", lateral_inhibition=None, eta=None)
-    assert population_class("cpu").groups(trials) == [[0], [1]]
-    population = population_class("cpu")(trials, [start(HIDDEN, 784, np.float32)] * 2, tiny_samples)
-    assert len(population.layers) == 2
+    one, other = siblings(names, learner="sgd", lateral_inhibition=None, eta=None)
+    for trials in ([one, other], [one, one]):
+        assert population_class("cpu").groups(trials) == [[0], [1]]
+        weights = [start(HIDDEN, 784, np.float32)] * 2
+        population = population_class("cpu")(trials, weights, tiny_samples)
+        population.train([np.arange(100)] * 2)
+        for g, trial in enumerate(trials):
+            alone = population_class("cpu")([trial], weights[:1], tiny_samples)
+            alone.train([np.arange(100)])
+            for a, b in zip(alone.weights(0), population.weights(g), strict=True):
+                assert np.array_equal(a, b)
+
+
+def test_what_is_done_to_predictions_does_not_come_back(tiny_samples):
+    trials = siblings(("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron"))
+    weights = [start(HIDDEN, 784, np.float32)] * 2
+    population = population_class("cpu")(trials, weights, tiny_samples)
+    part = tiny_samples.take(slice(50))
+    whole, few = population.predict(0, tiny_samples), population.predict(0, part)
+    assert np.array_equal(whole[:50], few)
+    whole[:] = -1
+    assert np.array_equal(population.predict(0, tiny_samples)[:50], few)
+    population.train([np.arange(200)] * 2)
+    alone = population_class("cpu")(trials[:1], weights[:1], tiny_samples)
+    alone.train([np.arange(200)])
+    assert np.array_equal(population.predict(0, part), alone.predict(0, part))
 
 
 def test_a_sequence_forks_where_one_configuration_needs_more_epochs(small):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from snap import granted, slurm
+from snap import SnapError, granted, slurm
 
 
 def in_process(code: str, **environment: str) -> str:
@@ -67,4 +67,5 @@ def test_times_as_slurm_writes_them(text, seconds):
 def test_where_there_is_no_slurm_nothing_is_known(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert slurm.core_seconds("a-name") == {}
-    assert slurm.cancel("a-name") == 0
+    with pytest.raises(SnapError, match="SLURM does not say"):
+        slurm.cancel("a-name")

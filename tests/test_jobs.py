@@ -223,6 +223,22 @@ def test_validation_never_sees_the_test_labels(tmp_path, synthetic_root, monkeyp
 # Tables and files
 
 
+def test_how_points_are_put_into_jobs_does_not_show_in_a_table(tmp_path):
+    def point(configuration, eta):
+        return {"configuration": configuration, "eta": eta, "alpha": 0.1, "accuracy": 0.5}
+
+    one, other = "sigmoid-linear-neuron", "sigmoid-sigmoid-neuron"
+    whole = [[point(one, 0.1), point(one, 0.3), point(other, 0.1), point(other, 0.3)]]
+    parts = [[point(name, eta) for name in (one, other)] for eta in (0.1, 0.3)]
+    tables = []
+    for jobs_of_points in (whole, parts):
+        files = [points(tmp_path / f"{n}.csv", rows) for n, rows in enumerate(jobs_of_points)]
+        table(files, tmp_path / "search.csv", "run", "")
+        tables.append((tmp_path / "search.csv").read_bytes())
+    assert tables[0] == tables[1]
+    assert tables[0].count(b"\n") == 5
+
+
 def test_tables_say_which_run_they_are_from(tmp_path):
     parts = []
     for n in (1, 2):

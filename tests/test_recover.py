@@ -15,9 +15,10 @@ import pytest
 from workspace import ROOT, SMOKE, Workspace
 
 
-def recover(folder) -> subprocess.CompletedProcess[str]:
+def recover(folder, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, ROOT / "workflow/recover.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    environment = os.environ | environment
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -61,19 +62,50 @@ def test_a_lock_is_removed_when_its_snakemake_is_dead_and_not_before(workspace):
     assert workspace.points() > points
 
 
-@pytest.mark.parametrize("ended", [False, True])
-def test_a_run_on_another_machine_is_respected_until_it_ends(workspace, ended):
-    lock = workspace.folder / ".snakemake/locks/0.output.lock"
-    lock.parent.mkdir(parents=True)
-    lock.write_text("results/smoke/tables/search.csv\n")
-    plan = {"run": "smoke", "host": "elsewhere", "slurm": None} | ({"ended": 1.0} if ended else {})
-    path = workspace.folder / "results/smoke/plan.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(plan))
+@pytest.mark.parametrize(
+    ("ended", "locked", "said", "alive"),
+    [
+        (False, 3600, 10, True),  # it is on
+        (False, 3600, 600, False),  # its machine went down
+        (True, 3600, 600, False),  # its lock is somebody's who is gone
+        (True, 5, 600, True),  # it has ended, and is starting again
+    ],
+)
+def test_a_run_on_another_machine_is_respected_while_it_is_heard_of(
+    workspace, ended, locked, said, alive
+):
+    def file(name, text, age):
+        path = workspace.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (time.time() - age,) * 2)
+
+    plan = {"run": "smoke", "host": "elsewhere", "slurm": None, "started": time.time() - 3600}
+    plan |= {"ended": time.time() - 600} if ended else {}
+    file(".snakemake/locks/0.output.lock", "results/smoke/tables/search.csv\n", locked)
+    file("results/smoke/plan.json", json.dumps(plan), said)
+    file("results/smoke/invocations/1.json", "{}", said)
     done = recover(workspace.folder)
-    assert done.returncode == (0 if ended else 1)
-    assert workspace.locked() != ended
-    assert ended or "smoke, started on elsewhere; if it is not: snakemake --unlock" in done.stderr
+    assert done.returncode == int(alive)
+    assert workspace.locked() == alive
+    assert ("smoke, started on elsewhere, heard of" in done.stderr) == alive
+
+
+def test_while_slurm_does_not_answer_the_lock_stays(workspace, tmp_path_factory):
+    """Its jobs may be at work."""
+    silent = tmp_path_factory.mktemp("bin") / "squeue"
+    silent.write_text("#!/bin/sh\nexit 1\n")
+    silent.chmod(0o755)
+    (workspace.folder / ".snakemake/locks").mkdir(parents=True)
+    (workspace.folder / ".snakemake/locks/0.output.lock").write_text("results\n")
+    (workspace.folder / "results/smoke").mkdir(parents=True)
+    plan = {"run": "smoke", "host": socket.gethostname(), "slurm": "name", "started": 1.0}
+    (workspace.folder / "results/smoke/plan.json").write_text(json.dumps(plan))
+    path = f"{silent.parent}{os.pathsep}{os.environ['PATH']}"
+    done = recover(workspace.folder, PATH=path)
+    assert done.returncode == 1
+    assert "SLURM does not say whether jobs of an earlier run are left" in done.stderr
+    assert workspace.locked()
 
 
 def test_make_starts_it_without_a_shell():

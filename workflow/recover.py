@@ -20,9 +20,11 @@ from typing import Any
 import psutil
 
 from snap import slurm
+from snap.errors import SnapError
 
 LOCKS = Path(".snakemake/locks")
 SNAP_JOB = ["-m", "snap", "job"]  # after the interpreter
+SILENCE = 300  # seconds after which a run on another machine is taken to be dead
 
 
 def main() -> int:
@@ -37,7 +39,14 @@ def main() -> int:
     if count := end_jobs_here():
         print(f"snap: jobs left behind, now ended: {count}", file=sys.stderr)
     for plan in plans():
-        if plan.get("slurm") and "ended" not in plan and (count := slurm.cancel(plan["slurm"])):
+        if not plan.get("slurm") or "ended" in plan:
+            continue
+        try:
+            count = slurm.cancel(plan["slurm"])
+        except SnapError as error:
+            print(f"snap: error: {error}", file=sys.stderr)
+            return 1
+        if count:
             print(f"snap: SLURM jobs left behind, now ended: {count}", file=sys.stderr)
     shutil.rmtree(LOCKS)  # which is what snakemake --unlock does, after seconds of reading rules
     return 0
@@ -82,11 +91,24 @@ def processes_here() -> Iterator[tuple[psutil.Process, list[str], float]]:
 
 
 def at_work_elsewhere() -> str | None:
-    """A run that was started on another machine and has not said that it ended."""
+    """A run that was started on another machine, and has been heard of within minutes.
+
+    While it is on it writes what it has taken every 20 seconds; it locks before it says a word.
+    """
+    locked = [path.stat().st_mtime for path in LOCKS.glob("*")]
     for plan in plans():
-        host = plan.get("host", socket.gethostname())
-        if host != socket.gethostname() and "ended" not in plan:
-            return f"{plan['run']}, started on {host}; if it is not: snakemake --unlock"
+        if plan.get("host", socket.gethostname()) == socket.gethostname():
+            continue
+        signs = list(locked)
+        if "ended" not in plan:
+            place = Path("results") / plan["run"] / "invocations"
+            signs += [plan["started"], *(path.stat().st_mtime for path in place.glob("*.json"))]
+        silent = time.time() - max(signs)
+        if silent < SILENCE:
+            return (
+                f"{plan['run']}, started on {plan['host']}, heard of {silent:.0f} s ago; if it was"
+                f" killed there, try again in {SILENCE // 60} minutes"
+            )
     return None
 
 

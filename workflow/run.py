@@ -12,6 +12,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import psutil
 import recover
@@ -26,6 +28,7 @@ def main(options: list[str]) -> int:
     if code := recover.main():
         return code
     for target in PASSES:
+        before = time.time()
         process = subprocess.Popen([sys.executable, "-m", "snakemake", target, *options])
         if received:  # before it was there
             interrupt_jobs()
@@ -34,7 +37,15 @@ def main(options: list[str]) -> int:
             what = "stopped" if received else f"Snakemake was killed by signal {-code}"
             print(f"snap: {what}; the same command goes on where it was", file=sys.stderr)
             return 128 + (received[0] if received else -code)
+        if code and not begun_since(before):  # it would fail in the same way again
+            return code
     return code
+
+
+def begun_since(moment: float) -> bool:
+    """Whether a run came so far that jobs could begin: what does not need a failed one goes on."""
+    plans = Path("results").glob("*/plan.json")
+    return any(plan.stat().st_mtime >= moment - 1 for plan in plans)
 
 
 def stop(number: int, _: object) -> None:

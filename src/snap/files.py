@@ -27,7 +27,7 @@ def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
         temporary.chmod(0o644)  # mkstemp lets nobody else read it
         temporary.replace(path)
     except BaseException:
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)  # it may have got its name just before
         raise
 
 

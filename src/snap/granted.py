@@ -39,11 +39,16 @@ def slurm_job() -> str | None:
     return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID")
 
 
+def gpus() -> str:
+    """The GPUs that this process may use, if a cluster granted some; empty otherwise."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "")
+
+
 def text(threads: int) -> str:
     """All of it in a line for the log."""
-    job, gpus = slurm_job(), os.environ.get("CUDA_VISIBLE_DEVICES")
+    job = slurm_job()
     parts = [f"on {socket.gethostname()}", f"threads: {threads}", f"cores: {cores()}"]
     if job is not None:
         parts.append(f"SLURM job: {job}")
-    parts.append(f"GPU granted: {gpus}" if gpus else "no GPU granted")
+    parts.append(f"GPU granted: {gpus()}" if gpus() else "no GPU granted")
     return ", ".join(parts)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from snap import granted
 from snap.data.checksums import checksum
 from snap.errors import SnapError
 from snap.files import write_atomically
@@ -48,6 +49,8 @@ def train(
         f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train"
         f" with engine {name} on {device}"
     )
+    if missing and device == "cpu" and granted.gpus():
+        log("the GPU that was granted is not used: torch finds no CUDA, or another engine is set")
     if missing:
         from snap.data.store import load
         from snap.experiments import Result, run

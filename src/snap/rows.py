@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ CONSOLIDATION = (
     "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,own_accuracy,layer,"
     "quantity,p0,p5,p25,p50,p75,p95,p100"
 ).split(",")
+CELL = ("learner", "dataset", "configuration", "lambda")
 COLUMNS = {
     "search": SEARCH,
     "selected": SELECTED,
@@ -78,7 +80,8 @@ def read_rows(path: Path) -> list[Row]:
 def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
     """One tidy table from the files of many jobs; it says which run it is from.
 
-    It has the columns of its kind, which its name says, even where there is nothing to put in.
+    It has the columns of its kind, which its name says, even where there is nothing to put in. Rows
+    of one cell stand together, in the order in which they came.
     """
     columns: list[str] = ["run", *COLUMNS[output.stem]]
     rows: list[Row] = []
@@ -87,4 +90,8 @@ def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
         reader = csv.DictReader(io.StringIO(read_result(path).decode(), newline=""))
         columns += [name for name in reader.fieldnames or () if name not in columns]
         rows += [{"run": named, **row} for row in reader]
-    write_rows(output, columns, rows)
+    # How cells are put into jobs must not show.
+    cells: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        cells.setdefault(tuple(row.get(name, "") for name in CELL), []).append(row)
+    write_rows(output, columns, itertools.chain(*cells.values()))

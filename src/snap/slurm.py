@@ -11,6 +11,8 @@ from snap.errors import SnapError
 def core_seconds(name: str) -> dict[str, float]:
     """The core seconds that each job of this name has been given so far, failed ones included.
 
+    Of a job that SLURM itself started again, those since then.
+
     SLURM itself forgets a job some minutes after its end (MinJobAge), so ask now and then. Where it
     does not answer, nothing is known.
     """
@@ -28,17 +30,24 @@ def cancel(name: str, patience: float = 60) -> int:
     Those that run are killed outright: asked to end, a Snakemake in them would delete the results
     that it was about to report.
     """
-    waiting = _queue(name, "%i")
+    waiting = _left(name)
     if not waiting:
         return 0
     for how in (["--signal=KILL", "--full"], []):  # the second is for those that do not run yet
         subprocess.run(["scancel", "--quiet", *how, f"--name={name}"], check=False)
     deadline = time.monotonic() + patience
-    while left := _queue(name, "%i"):
+    while left := _left(name):
         if time.monotonic() > deadline:
             raise SnapError(f"SLURM jobs of an earlier run do not end: {', '.join(left)}")
         time.sleep(0.5)
     return len(waiting)
+
+
+def _left(name: str) -> list[str]:
+    found = _queue(name, "%i")
+    if found is None:
+        raise SnapError("SLURM does not say whether jobs of an earlier run are left: try again")
+    return found
 
 
 def _queue(name: str, form: str, *options: str) -> list[str] | None:

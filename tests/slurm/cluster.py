@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
 from typing import Self
+
+import psutil
 
 HERE = Path(__file__).parent
 ETC = Path("/etc/slurm")
@@ -76,8 +77,10 @@ class Cluster:
         folder = Path(settings["StateSaveLocation"]).parent
         for name in DAEMONS:
             try:
-                os.kill(int((folder / f"{name}.pid").read_text()), signal.SIGKILL)
-            except (OSError, ValueError):
+                process = psutil.Process(int((folder / f"{name}.pid").read_text()))
+                if process.name() == name:  # the number may be another's by now
+                    process.kill()
+            except (OSError, ValueError, psutil.Error):
                 continue
 
     def _configure(self) -> None:

@@ -27,7 +27,7 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
             process.kill()
     # slurmd, killed and started again, has lost sight of a process or two of a job that it ended.
     subprocess.run(
-        ["pkill", "-KILL", "--full", f"--wait-for-files {tmp_path_factory.getbasetemp()}"]
+        ["pkill", "-KILL", "--full", f"--wait-for-files {tmp_path_factory.getbasetemp()}/"]
     )
     shutil.rmtree(folder)
 

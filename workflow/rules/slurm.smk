@@ -36,7 +36,11 @@ def cancel_earlier_submission(plan):
         earlier = json.loads(plan.read_text()).get("slurm")
     except (OSError, ValueError):
         return
-    if earlier is not None and (count := slurm.cancel(earlier)):
+    try:
+        count = slurm.cancel(earlier) if earlier is not None else 0
+    except SnapError as error:
+        raise WorkflowError(str(error)) from None
+    if count:
         print(
             f"{PLAN.run}: SLURM jobs left behind, now ended: {count}", file=sys.stderr
         )

@@ -83,7 +83,9 @@ class CpuPopulation(Population):
         super().__init__(trials, weights, samples)
         shared: dict[tuple[Trial, bytes], list[int]] = {}
         for g, (trial, (W, _)) in enumerate(zip(trials, weights, strict=True)):
-            shared.setdefault((trial.hidden_part, W.tobytes()), []).append(g)
+            # Equal trials of SGD share nothing: each layer learns through its own outputs.
+            start = W.tobytes() if trial.learner == "hebbian" else str(g).encode()
+            shared.setdefault((trial.hidden_part, start), []).append(g)
         self.layers = []
         for (hidden, _), members in shared.items():
             W = weights[members[0]][0]
@@ -100,7 +102,7 @@ class CpuPopulation(Population):
                 copy.train(samples, np.zeros(1, np.int64))
                 copy.predict(samples.take(slice(1)))
             self.layers.append(layer)
-        self._predicted: dict[int, tuple[Samples, NDArray[np.int64]]] = {}
+        self._predicted: dict[tuple[int, int], tuple[Samples, NDArray[np.int64]]] = {}
 
     @staticmethod
     def groups(trials: Sequence[Trial], record: bool = False) -> list[list[int]]:
@@ -110,7 +112,8 @@ class CpuPopulation(Population):
         """
         found: dict[Any, list[int]] = {}
         for n, trial in enumerate(trials):
-            found.setdefault(n if record else trial.hidden_part, []).append(n)
+            alone = record or trial.learner != "hebbian"
+            found.setdefault(n if alone else trial.hidden_part, []).append(n)
         return list(found.values())
 
     def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
@@ -124,11 +127,11 @@ class CpuPopulation(Population):
         return found
 
     def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
-        if network not in self._predicted or self._predicted[network][0] is not samples:
+        if (network, id(samples)) not in self._predicted:
             layer, _ = self._find(network)
             for g, classes in zip(layer.members, layer.predict(samples), strict=True):
-                self._predicted[g] = samples, classes
-        return self._predicted[network][1]
+                self._predicted[g, id(samples)] = samples, classes  # which keeps its id taken
+        return self._predicted[network, id(samples)][1].copy()
 
     def weights(self, network: int) -> Weights:
         layer, place = self._find(network)
