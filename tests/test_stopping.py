@@ -30,7 +30,12 @@ def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads,
     command += ["--output", tmp_path / "out.csv", "--store", tmp_path / "trials"]
     command += ["--running", tmp_path / "running", "--ledger", tmp_path / "ledger.json"]
     command += ["--threads", str(threads), "--dir", synthetic_root]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    def heed() -> None:
+        """Tests that run in the background of a shell would pass on that Ctrl-C is ignored."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
 
     def training():
         return any('"share": 0.0,' not in p.read_text() for p in tmp_path.glob("running/*.json"))
@@ -43,7 +48,7 @@ def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads,
     finally:
         process.kill()
     took = time.time() - begun
-    assert took < 4, f"{took:.1f} s from the signal to the end"
+    assert took < 10, f"{took:.1f} s from the signal to the end"
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGTERM)
     assert "Traceback" not in said
     left = {p.name for p in tmp_path.rglob("*") if p.is_file() and p.parent.name != "running"}
