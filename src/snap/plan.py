@@ -296,7 +296,8 @@ class Plan:
         return float(sum(job["cost"] for stage in STAGES for job in self.work(stage)) / 3600)
 
     def _ladder_work(self, cell: Cell) -> dict[str, Any]:
-        trials = 2 * (len(LADDER) - 1) * len(self.seeds("ladder"))  # the last rung is a trial of the final runs
+        # The last rung is a trial of the final runs.
+        trials = 2 * (len(LADDER) - 1) * len(self.seeds("ladder"))
         samples = sum(self._samples(stage, cell.dataset) for stage in ("iid", "sequential")) / 2
         cost = trials * samples * cell.hidden * SECONDS_PER_WEIGHT_ROW
         where = {"dataset": cell.dataset, "configuration": cell.configuration}
