@@ -36,6 +36,31 @@ def test_the_formulas_are_among_the_sources():
     assert all(path.is_file() for path in compiling.SOURCES)
 
 
+SGD = (
+    "import sys, numpy as np, snap\n"
+    "rng = np.random.default_rng(0)\n"
+    "images = rng.integers(0, 256, (500, 784), dtype=np.uint8)\n"
+    "labels = rng.integers(0, 10, 500)\n"
+    "W, V = (rng.uniform(0, 0.01, s).astype(np.float32) for s in ((96, 784), (10, 96)))\n"
+    "for learner, rest in (('sgd', {}), ('hebbian', {'lateral_inhibition': 2, 'eta': 0.1})):\n"
+    "    trial = snap.Trial('sigmoid-sigmoid-neuron', 0.3, learner=learner, hidden=96, **rest)\n"
+    "    for array in snap.train_from(W, V, images, labels, range(500), trial):\n"
+    "        sys.stdout.write(array.tobytes().hex())\n"
+)
+
+
+def test_what_is_compiled_and_what_is_loaded_round_alike(tmp_path):
+    """Bit for bit, for SGD, whose rounding differed when functions were not inlined."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", SGD]
+    compiled, loaded = (
+        subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert len(compiled) > 1_000_000
+    assert compiled == loaded
+
+
 def test_everything_that_experiments_need_is_compiled_at_once(tmp_path, synthetic_root):
     """After `snap compile`, a trial of any configuration finds its loops in the cache."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -15,7 +15,7 @@ from snap.protocol import REFERENCE, Protocol
 
 # The version of the training semantics. Raise it with every change that alters a result: kept
 # results of another version are then trained anew.
-SEMANTICS = 2
+SEMANTICS = 3
 
 LEARNERS = ("hebbian", "sgd")
 SPLITS = ("test", "validation")

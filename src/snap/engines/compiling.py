@@ -42,13 +42,18 @@ def cache_folder() -> Path:
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a loop: sums may be reordered and products fused, NaN and infinity are kept."""
+    """Compile a loop: sums may be reordered and products fused, NaN and infinity are kept.
+
+    All that it calls is compiled into it. A function left outside would exist in several versions,
+    and which of them is called, and so rounding, would depend on whether the cache was filled.
+    """
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder())
     try:
         return numba.njit(
             function,
             nogil=True,
+            forceinline=True,
             cache=True,
             error_model="numpy",
             fastmath={"contract", "reassoc", "nsz", "arcp"},
