@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from cluster import Cluster, missing
 from on_slurm import LONG, LONG_TABLES, STARTED, results
@@ -26,9 +26,10 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
         for process in STARTED:  # what a failed test has left
             process.kill()
     # slurmd, killed and started again, has lost sight of a process or two of a job that it ended.
-    subprocess.run(
-        ["pkill", "-KILL", "--full", f"--wait-for-files {tmp_path_factory.getbasetemp()}/"]
-    )
+    here = f"{tmp_path_factory.getbasetemp()}/"
+    for process in psutil.process_iter(["cmdline"]):
+        if any(part.startswith(here) for part in process.info["cmdline"] or ()):
+            process.kill()
     shutil.rmtree(folder)
 
 

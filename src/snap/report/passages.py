@@ -15,7 +15,15 @@ from snap.protocol import SWITCHES
 from snap.report import catalog
 from snap.report.frames import Frame, Tables, only
 from snap.report.page import VERDICTS, duration
-from snap.report.result_tables import AS_GOOD, Pair
+from snap.report.result_tables import (
+    AS_GOOD,
+    CLOSE,
+    SAME,
+    UNTRIED,
+    WORSE,
+    optimum,
+    printed_pair,
+)
 
 Paper = Mapping[str, Any]
 SIGNS = {"reproduced": "✓ reproduced", "partly": "~ partly", "not": "✗ not"}
@@ -107,17 +115,19 @@ def pairs(folder: Path, paper: Paper) -> str:
         for configuration in printed:
             who = {"learner": "hebbian", "dataset": dataset, "configuration": configuration}
             chosen, searched = only(tables.selected, **who), only(tables.search, **who)
-            marks: Counter[str] = Counter()
-            for power, row in chosen.set_index("lambda").iterrows():
-                ours = float(row["eta"]), float(row["alpha"])
-                theirs = _printed(printed[configuration], float(str(power)))
-                here = only(searched, lambda_=power)
-                marks[_agreement(ours, theirs, here, float(row["accuracy"]))] += 1
+            marks = Counter(
+                optimum(
+                    only(chosen, lambda_=power),
+                    only(searched, lambda_=power),
+                    printed_pair(printed[configuration], power),
+                ).mark
+                for power in chosen["lambda"]
+            )
             flat = [
                 int((only(searched, lambda_=power)["accuracy"] > best - AS_GOOD).sum())
                 for power, best in zip(chosen["lambda"], chosen["accuracy"], strict=True)
             ]
-            counts = [str(marks[kind]) for kind in ("same", "as good", "worse", "not in the grid")]
+            counts = [str(marks[mark]) for mark in (SAME, CLOSE, WORSE, UNTRIED)]
             rows.append((dataset, configuration, *counts, f"{min(flat)} to {max(flat)}"))
     head = ("", "configuration", "same pair", "as good", "worse", "not in the grid")
     return _table((*head, f"pairs within {AS_GOOD} of the best"), rows)
@@ -212,19 +222,6 @@ def _samples(tables: Tables, config: Mapping[str, Any]) -> float:
 
 def _processor(provenance: Mapping[str, Any]) -> str:
     return str(provenance["hardware"]["cpu"] or "the machine")
-
-
-def _printed(by_power: Mapping[Any, Sequence[float]], power: float) -> Pair:
-    return next((float(e), float(a)) for key, (e, a) in by_power.items() if float(key) == power)
-
-
-def _agreement(ours: Pair, theirs: Pair, searched: Frame, best: float) -> str:
-    if ours == theirs:
-        return "same"
-    tried = only(searched, eta=theirs[0], alpha=theirs[1])["accuracy"]
-    if not len(tried):
-        return "not in the grid"
-    return "as good" if tried.mean(skipna=False) > best - AS_GOOD else "worse"
 
 
 def _numbers(values: Any) -> str:

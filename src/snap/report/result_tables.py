@@ -70,10 +70,10 @@ def pairs(
     except GapError:
         searched = selected.iloc[:0]  # nothing was searched
     found = {
-        (power, configuration): _optimum(
+        (power, configuration): optimum(
             only(selected, configuration=configuration, lambda_=power),
             only(searched, configuration=configuration, lambda_=power),
-            _printed(printed.get(configuration, {}), power),
+            printed_pair(printed.get(configuration, {}), power),
         )
         for power in powers
         for configuration in configurations
@@ -94,14 +94,15 @@ def pairs(
     )
 
 
-def _printed(by_power: Mapping[Any, Sequence[float]], power: float) -> Pair | None:
+def printed_pair(by_power: Mapping[Any, Sequence[float]], power: float) -> Pair | None:
     for key, (eta, alpha) in by_power.items():
         if float(key) == power:
             return float(eta), float(alpha)
     return None
 
 
-def _optimum(selected: Frame, searched: Frame, papers: Pair | None) -> Optimum:
+def optimum(selected: Frame, searched: Frame, papers: Pair | None) -> Optimum:
+    """The pair of a cell, from its rows in the tables, beside the paper's."""
     if not len(selected):
         return Optimum("missing", None, papers)
     row = selected.iloc[0]
