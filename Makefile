@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
-.PHONY: help reproduce paper test test-slurm test-kill lint format bench load publish clean rulegraph
+.PHONY: help reproduce paper test test-slurm test-kill lint format bench load variations publish clean rulegraph
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -59,10 +59,14 @@ bench: $(VENV)/installed  ## measure the engines on this machine
 load: $(VENV)/installed  ## measure the workflow with 20 seeds
 	$(BIN)/python tests/load.py
 
+variations: $(VENV)/installed  ## after make paper: what changes with two choices that it made
+	$(SNAKEMAKE) tables --configfile workflow/variations/validation.yaml
+	$(SNAKEMAKE) tables --configfile workflow/variations/judged-on-test.yaml
+
 publish: $(VENV)/installed  ## keep the results of make paper in reports/, and quote them
 	$(BIN)/snap report publish --folder results/paper --to reports/paper \
 	  --variations results/validation results/judged-on-test \
-	  --paper workflow/paper.yaml --documents README.md
+	  --paper workflow/paper.yaml --documents README.md REPRODUCIBILITY.md
 
 rulegraph: $(VENV)/installed  ## draw the rules for the README (needs graphviz)
 	$(SNAKEMAKE) --rulegraph | dot -Tsvg -o reports/rulegraph.svg

@@ -119,6 +119,21 @@ def test_presets_are_valid_and_say_that_they_are_reduced(preset):
     assert plan.reduced
 
 
+@pytest.mark.parametrize("variation", sorted((ROOT / "workflow/variations").glob("*.yaml")))
+def test_a_variation_shares_the_trials_that_its_choice_does_not_touch(variation):
+    base, plan = load(CONFIG), load(read([ROOT / "config.yaml", variation]))
+    assert plan.run == variation.stem
+    assert set(plan.all_cells) < set(base.all_cells)
+    stages = {"validation": "iid sequential", "judged-on-test": "search iid"}[plan.run].split()
+    for cell in plan.all_cells:
+        for stage in stages:
+            trials = {spec.trial(stage, cell, 0.1, 0.1, seed=0) for spec in (base, plan)}
+            assert len(trials) == 1
+    changed = {"validation": "search", "judged-on-test": "sequential"}[plan.run]
+    trials = {spec.trial(changed, plan.all_cells[0], 0.1, 0.1, seed=0) for spec in (base, plan)}
+    assert len(trials) == 2
+
+
 def test_quick_keeps_every_dataset_configuration_and_lambda():
     quick = load(read([ROOT / "config.yaml", ROOT / "workflow/presets/quick.yaml"]))
     assert quick.all_cells == load(CONFIG).all_cells

@@ -377,7 +377,7 @@ def test_publishing(finished, workspace):
     assert "OUTDATED" not in text
     assert text.startswith("Before.\n<!-- published: ")
     assert text.endswith("<!-- end -->\nAfter.\n")
-    assert "| same | Synthetic | 8 | 8 | +0.000 | +0.000 |" in text
+    assert "| same | Synthetic | 8 | 8 | +0.000, +0.000 | +0.000, +0.000 |" in text
     assert publish.filled(text, to, paper) == text
     (to / "claims.csv").write_text("other")
     assert publish.damaged(to) == ["claims.csv"]

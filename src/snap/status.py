@@ -158,10 +158,10 @@ def _done(job: Mapping[str, Any], started: float) -> bool:
 def ledger_of(job: Mapping[str, Any]) -> dict[str, float]:
     """What a job has trained."""
     try:
-        found: dict[str, float] = json.loads(Path(job["ledger"]).read_text())
+        found = json.loads(Path(job["ledger"]).read_text())
     except (OSError, ValueError):
-        return dict.fromkeys(LEDGER, 0.0)
-    return found
+        found = {}
+    return {key: float(found.get(key, 0)) for key in LEDGER}  # older ones held less
 
 
 def _heartbeats(folder: Path) -> list[dict[str, Any]]:

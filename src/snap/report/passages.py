@@ -28,6 +28,10 @@ from snap.report.result_tables import (
 Paper = Mapping[str, Any]
 SIGNS = {"reproduced": "✓ reproduced", "partly": "~ partly", "not": "✗ not"}
 PUBLIC_CODE = 2.8e-3  # seconds per sample of the layers in the paper's public code, measured
+# What a variation may change.
+MEASURED = {"iid": "change of i.i.d. accuracy", "sequential": "change of accuracy in sequence"}
+# Figures that show a claim of which another kind of figure is the proof.
+SHOWS = {"curves-paper": ("curves",), "retention": ("sequential", "curves")}
 
 
 def scorecard(folder: Path, paper: Paper) -> str:
@@ -38,7 +42,10 @@ def scorecard(folder: Path, paper: Paper) -> str:
         (_text(entries[datasets[0]]["claim"]), *(_sign(entries[d]["verdict"]) for d in datasets))
         for entries in claims.values()
     ]
-    return _table(("the paper's claim", *datasets), rows)
+    found = Counter(entry["verdict"] for entries in claims.values() for entry in entries.values())
+    counts = [f"{count} {VERDICTS[verdict].lower()}" for verdict, count in found.most_common()]
+    short = f"{len(claims)} claims on {len(datasets)} datasets: {', '.join(counts)}."
+    return f"{short}\n\n{_table(('the claim', *datasets), rows)}"
 
 
 def cost(folder: Path, paper: Paper) -> str:
@@ -48,24 +55,30 @@ def cost(folder: Path, paper: Paper) -> str:
     trials = sum(stage["trials"] for stage in spent["stages"].values())
     samples = _samples(Tables(folder / "tables"), provenance["config"])
     return (
-        f"The run behind it: {trials:,} trials, {samples / 1e6:,.0f} million samples,"
-        f" {duration(spent['training_seconds'])} of training on one core of"
-        f" {_processor(provenance)}; with everything else {duration(spent['core_seconds'] / cores)}"
-        f" on its {cores} cores. The layers of the paper's public code take 2.8 ms per sample,"
-        f" measured: {samples * PUBLIC_CODE / 86400:,.1f} days for the same on one core."
+        f"`make paper` took {duration(spent['wall_seconds'])} on {cores} cores of"
+        f" {_processor(provenance)}: {trials:,.0f} trials, {samples / 1e6:,.0f} million samples,"
+        f" {spent['training_seconds'] / 3600:.1f} core hours of training. The layers of the paper's"
+        f" public code take 2.8 ms per sample, measured:"
+        f" {samples * PUBLIC_CODE / 86400:,.0f} days for the same samples on one core."
     )
 
 
 def verdicts(folder: Path, paper: Paper) -> str:
-    """Every claim with its verdict and the numbers behind it."""
+    """Every claim: what is tested, what came of it, and the numbers behind that."""
     parts = []
     for number, entries in enumerate(_claims(folder).values(), start=1):
         first = next(iter(entries.values()))
-        parts.append(f"**{number}. {_text(first['claim'])}** ({_where(first['where'])})\n")
+        parts.append(
+            f"### {number}. {_text(first['claim'])}\n\nIn the paper: {_where(first['where'])}.\n"
+        )
+        rows = []
+        for place, test in enumerate(first["tests"]):
+            found = [entry["tests"][place] for entry in entries.values()]
+            rows.append((_text(test["what"]), test["wanted"], *map(_outcome, found)))
+        parts.append(_table(("test", "reproduced if", *entries), rows) + "\n")
         for dataset, entry in entries.items():
-            parts.append(
-                f"- {dataset}: {VERDICTS[entry['verdict']].lower()}. {_text(entry['reason'])}"
-            )
+            word = VERDICTS[entry["verdict"]]
+            parts.append(f"- **{dataset}: {word.lower()}.** {_text(entry['numbers'])}")
         parts.append("")
     return "\n".join(parts).rstrip()
 
@@ -78,16 +91,19 @@ def exhibits(folder: Path, paper: Paper) -> str:
         about = json.loads((folder / "figures" / f"{name}.json").read_text())
         if not about["paper"]:
             continue
+        kinds = SHOWS.get(about["kind"], (about["kind"],))
         shown = [
             (number, entries)
             for number, entries in enumerate(claims.values(), start=1)
-            if next(iter(entries.values()))["figure"] == about["kind"]
+            if next(iter(entries.values()))["figure"] in kinds
         ]
         outcome = [
             f"claim {number}: {_words(entries, about['dataset'])}" for number, entries in shown
         ]
         link = f"[{about['title']}]({_from_root(folder)}/figures/{about['name']}.png)"
-        rows.append((_labels(about["paper"]), link, "; ".join(outcome) or "no claim of its own"))
+        rows.append(
+            (_labels(about["paper"]), link, "; ".join(outcome) or "an illustration, drawn anew")
+        )
     return _table(("in the paper", "here", "outcome"), rows)
 
 
@@ -162,8 +178,7 @@ def variations(folder: Path, paper: Paper) -> str:
         "",
         "cells",
         "same pair",
-        "median change of accuracy in sequence",
-        "largest",
+        *(f"{says}: median, largest" for says in MEASURED.values()),
     )
     return _table(head, rows) if rows else "No variation has been run."
 
@@ -177,6 +192,17 @@ def _claims(folder: Path) -> dict[str, dict[str, Any]]:
     for entry in json.loads((folder / "claims.json").read_text()):
         claims.setdefault(entry["id"], {})[entry["dataset"]] = entry
     return claims
+
+
+def _outcome(test: Mapping[str, Any]) -> str:
+    """A test's number after the sign of its outcome."""
+    if test["value"] is None:
+        return "–"
+    return f"{SIGNS.get(test['outcome'], '–').split()[0]} {_signed(test['value'])}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
 
 
 def _sign(verdict: str) -> str:
@@ -237,23 +263,22 @@ def _share(row: Frame, stage: str) -> str:
 
 
 def _compared(base: Tables, other: Tables, dataset: str) -> tuple[str, ...]:
-    """Cells that both have; those with the same pair; changes of accuracy in sequence."""
+    """Cells that both have; those with the same pair; changes of accuracy."""
     cell = ["learner", "configuration", "lambda"]
     mine, theirs = (only(t.selected, dataset=dataset) for t in (base, other))
     both = mine.merge(theirs, on=cell, suffixes=("", "_other"))
     same = (both["alpha"] == both["alpha_other"]) & (
         (both["eta"] == both["eta_other"]) | both["eta"].isna()
     )
-    means = [
-        only(t.sequential, dataset=dataset).groupby(cell, dropna=False)["accuracy"].mean()
-        for t in (base, other)
-    ]
-    change = (means[1] - means[0]).dropna()
-    if not len(change):
-        return dataset, str(len(both)), str(int(same.sum())), "–", "–"
-    largest = change.loc[change.abs().idxmax()]
-    signed = (f"{value:+.3f}".replace("-", "−") for value in (change.median(), largest))
-    return dataset, str(len(both)), str(int(same.sum())), *signed
+    changes = []
+    for measured in MEASURED:
+        mine, theirs = (only(getattr(t, measured), dataset=dataset) for t in (base, other))
+        seeds = mine.merge(theirs, on=[*cell, "seed"], suffixes=("", "_other"))  # that both have
+        seeds["change"] = seeds["accuracy_other"] - seeds["accuracy"]
+        change = seeds.groupby(cell, dropna=False)["change"].mean().dropna()
+        ends = (change.median(), change.loc[change.abs().idxmax()]) if len(change) else ()
+        changes.append(", ".join(f"{end:+.3f}".replace("-", "−") for end in ends) or "–")
+    return dataset, str(len(both)), str(int(same.sum())), *changes
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

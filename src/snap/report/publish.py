@@ -53,7 +53,7 @@ def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None
         )
     for name, other in (variations or {}).items():
         for path in sorted((other / "tables").glob("*.csv")):
-            if path.name in ("selected.csv", "sequential.csv"):
+            if path.name in ("selected.csv", "iid.csv", "sequential.csv"):
                 files[Path("variations") / name / path.name] = path
     size = sum(path.stat().st_size for path in files.values())
     if size > MOST:

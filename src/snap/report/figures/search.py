@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from snap.canonical import number_text
 from snap.protocol import LADDER
@@ -26,6 +27,26 @@ from snap.report.figures.base import (
     panels,
 )
 from snap.report.frames import Frame, only, over_seeds
+
+# The marks of a landscape. With a dark rim they show on every colour, and in the legend.
+RIM = [withStroke(linewidth=3.2, foreground="#222222")]
+CHOSEN: dict[str, Any] = {
+    "marker": "o",
+    "markersize": 9,
+    "markerfacecolor": "none",
+    "markeredgecolor": "#ffffff",
+    "markeredgewidth": 1.6,
+    "linestyle": "",
+    "path_effects": RIM,
+}
+PRINTED: dict[str, Any] = CHOSEN | {
+    "marker": "D",
+    "markersize": 3.6,
+    "markerfacecolor": "#ff8c1a",
+    "markeredgecolor": "#ff8c1a",
+    "markeredgewidth": 0.6,
+    "zorder": 3,
+}
 
 
 def landscape(drawing: Drawing) -> Drawn:
@@ -58,7 +79,7 @@ def landscape(drawing: Drawing) -> Drawn:
                 )
             given = _paper_pair(drawing, name, power)
             if given is not None and given[0] in etas and given[1] in alphas:
-                _mark(axis, etas, alphas, given, marker="x", color="#d55e00")
+                _mark(axis, etas, alphas, given, PRINTED)
                 inside += 1
                 near += bool(grid.loc[given[0], given[1]] >= grid.max(axis=None) - 0.02)
             chosen = only(
@@ -69,7 +90,7 @@ def landscape(drawing: Drawing) -> Drawn:
                 lambda_=power,
             ).dropna(subset=["alpha"])
             for pair in chosen[["eta", "alpha"]].itertuples(index=False):
-                _mark(axis, etas, alphas, pair, marker="o", color="#ffffff")
+                _mark(axis, etas, alphas, pair, CHOSEN)
         if len(lambdas):
             axes[row, 0].set_ylabel(
                 named(name).replace(", ", "\n").replace("-", "-\n") + "\n\nη", fontsize=7
@@ -108,19 +129,11 @@ def _short(value: float) -> str:
     return number_text(float(value)).replace("0.", ".", 1) if value < 1 else number_text(value)
 
 
-def _mark(axis: Axes, etas: list[float], alphas: list[float], pair: Any, **look: Any) -> None:
+def _mark(
+    axis: Axes, etas: list[float], alphas: list[float], pair: Any, look: dict[str, Any]
+) -> None:
     if pair[0] in etas and pair[1] in alphas:
-        fill = "none" if look["marker"] == "o" else look["color"]
-        axis.plot(
-            alphas.index(pair[1]),
-            etas.index(pair[0]),
-            linestyle="",
-            markersize=8,
-            markeredgewidth=1.6,
-            markerfacecolor=fill,
-            markeredgecolor=look["color"],
-            marker=look["marker"],
-        )
+        axis.plot(alphas.index(pair[1]), etas.index(pair[0]), **look)
 
 
 def _paper_pair(drawing: Drawing, name: str, power: float) -> tuple[float, float] | None:
@@ -134,12 +147,12 @@ def _paper_pair(drawing: Drawing, name: str, power: float) -> tuple[float, float
 def _landscape_legend(figure: Any, axes: Any, drawing: Drawing, colors: Normalize) -> None:
     mappable = ScalarMappable(colors, plt.get_cmap(drawing.style["heat"]))
     figure.colorbar(mappable, ax=axes, label="test accuracy", shrink=0.5, pad=0.01)
-    circle = {"markerfacecolor": "#666666", "markeredgecolor": "#ffffff", "markersize": 9}
-    cross = {"color": drawing.style["gap"], "markersize": 4, "linestyle": ""}
     handles = [
-        Line2D([], [], marker="o", linestyle="", label="selected here", **circle),  # type: ignore[arg-type]
-        Line2D([], [], marker="x", linestyle="", color="#d55e00", label="the paper's, if in grid"),
-        Line2D([], [], marker="x", label="diverged", **cross),
+        Line2D([], [], label="selected here", **CHOSEN),
+        Line2D([], [], label="the paper's, if in the grid", **PRINTED),
+        Line2D(
+            [], [], marker="x", color=drawing.style["gap"], linestyle="", ms=4, label="diverged"
+        ),
     ]
     legend_below(figure, handles, ncols=3)
 
