@@ -11,21 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from snap import __version__, report_commands, workflow_commands
-from snap.engines import CHOICES
+from snap import __version__, report_commands, train_command, workflow_commands
 from snap.errors import SnapError
 from snap.protocol import AGREED, NAMED, SWITCHES, Protocol
-from snap.trial import (
-    LEARNERS,
-    PAPER_CONFIGURATIONS,
-    PAPER_TASKS,
-    SGD_CONFIGURATIONS,
-    SPLITS,
-    Configuration,
-    Iid,
-    Sequential,
-    Trial,
-)
+from snap.trial import PAPER_CONFIGURATIONS, SGD_CONFIGURATIONS, Configuration
 
 DESCRIPTION = """\
 Hebbian and SGD learning with linear, sigmoid and exponential weight growth.
@@ -74,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_data(commands)
-    _add_train(commands)
+    train_command.add(commands, add_folder)
     _add_lists(commands)
     _add_bench(commands)
     _add_compile(commands)
@@ -153,133 +142,6 @@ def _verify(options: argparse.Namespace) -> int:
     for line in wrong:
         print(f"snap: error: {line}", file=sys.stderr)
     return 2 if wrong else 0
-
-
-# snap train
-
-
-def _add_train(commands: Any) -> None:
-    train = commands.add_parser(
-        "train",
-        help="train one trial and print its accuracies",
-        description="Train one network and print its accuracies.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    train.set_defaults(command=_train)
-    add = train.add_argument
-    add("--dataset", default="MNIST", help="MNIST, FashionMNIST or Synthetic")
-    add("--experiment", choices=("iid", "sequential"), default="iid", help="what is learned")
-    add("--configuration", required=True, help="see: snap configurations")
-    add("--learner", choices=LEARNERS, default="hebbian", help="the learning rule")
-    add("--lambda", dest="lateral_inhibition", metavar="λ", help="lateral inhibition (hebbian)")
-    add("--eta", metavar="η", help="strength of the orthogonality term (hebbian)")
-    add("--alpha", required=True, metavar="α", help="learning rate")
-    add("--protocol", default="reference", help="text, reference, or reference+switch=value")
-    add("--seed", default=0, help="decides the initial weights and the order of the samples")
-    add("--epochs", help="epochs of the i.i.d. experiment (default: 10)")
-    add("--hidden", help="hidden neurons (default: the paper's, 64 or 96 by dataset)")
-    add("--beta", default=0.01, help="initial weights are Uniform(0, β)")
-    add("--split", choices=SPLITS, default="test", help="what accuracy is measured on")
-    add("--train-limit", metavar="N", help="train on the first N samples only")
-    add("--test-limit", metavar="N", help="measure on the first N samples only")
-    sequence = train.add_argument_group("the sequential experiment")
-    tasks = "-".join(".".join(map(str, task)) for task in PAPER_TASKS)
-    sequence.add_argument("--tasks", default=tasks, help="tasks as lists of classes")
-    sequence.add_argument("--threshold", default=0.8, help="accuracy that ends a task")
-    sequence.add_argument("--max-epochs", default=35, help="epochs that end a task")
-    sequence.add_argument(
-        "--judged-on",
-        choices=("train", "test"),
-        default="train",
-        help="the data on which a task's accuracy is judged",
-    )
-    sequence.add_argument("--curve-every", default=2000, help="samples between two curve points")
-    running = train.add_argument_group("running it")
-    running.add_argument("--engine", choices=CHOICES, default="auto", help="what computes it")
-    running.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, … (engine torch)")
-    running.add_argument("--record-weights", action="store_true", help="add weight percentiles")
-    running.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_folder(running)
-
-
-def trial_of(options: argparse.Namespace) -> Trial:
-    experiment: Iid | Sequential
-    if options.experiment == "iid":
-        experiment = Iid(options.epochs or 10)
-    else:
-        if options.epochs is not None:
-            print("snap: --epochs is for iid; a task's limit is --max-epochs", file=sys.stderr)
-        experiment = Sequential(
-            Sequential.parse_tasks(options.tasks),
-            options.threshold,
-            options.max_epochs,
-            options.judged_on,
-            options.curve_every,
-        )
-    names = ("configuration", "alpha", "lateral_inhibition", "eta", "dataset", "learner")
-    more = ("protocol", "hidden", "beta", "seed", "split", "train_limit", "test_limit")
-    return Trial(experiment=experiment, **{name: getattr(options, name) for name in names + more})
-
-
-def _train(options: argparse.Namespace) -> None:
-    trial = trial_of(options)
-    from tqdm import tqdm
-
-    from snap.data.store import load
-    from snap.experiments import run
-
-    dataset = load(trial.dataset, options.dir)
-    bar = tqdm(unit=" samples", unit_scale=True, disable=None, leave=False, mininterval=0.3)
-
-    def progress(_: Trial, learned: int, rest: int) -> None:
-        bar.total = bar.n + learned + rest  # tasks may end early, so the total is an upper bound
-        bar.update(learned)
-
-    with bar:
-        (result,) = run(
-            [trial],
-            dataset,
-            options.engine,
-            options.device,
-            record=options.record_weights,
-            progress=progress,
-        )
-    if options.json:
-        found = result.to_dict()
-        found["fingerprint"] = trial.fingerprint(dataset.checksum, result.engine)
-        print(json.dumps(found))
-    else:
-        print(_report(result))
-
-
-def _report(result: Any) -> str:
-    """A result for people."""
-    lines = [result.trial.text.replace(",", "  ")]
-    if result.matrix is not None:
-        tasks = result.trial.experiment.tasks[: max(len(result.matrix) - 1, 1)]
-        names = ["+".join(map(str, task)) for task in tasks]
-        lines.append("accuracy on the classes of each task, after each task:")
-        lines.append("           " + "".join(f"{name:>8}" for name in names))
-        for row, label in zip(result.matrix, ["untrained", *names], strict=True):
-            lines.append(f"{label:>10} " + "".join(f"{value:8.3f}" for value in row))
-        ended = [
-            f"{n} epoch{'s' if n > 1 else ''}{'' if reached else ' (not reached)'}"
-            for n, reached in zip(result.epochs_per_task, result.reached, strict=True)
-        ]
-        lines.append("tasks took " + ", ".join(ended))
-        lines += [f"{name.replace('_', ' ')}: {v:.4f}" for name, v in result.metrics.items()]
-    else:
-        lines += [f"epoch {p['epoch']:>3}: {p['accuracy']:.4f}" for p in result.history]
-    if result.diverged is not None:
-        lines.append(f"diverged: weights stopped being finite at sample {result.diverged}")
-    else:
-        lines.append(f"accuracy over all classes: {result.accuracy:.4f}")
-    rate = result.seconds / max(result.samples, 1) * 1e6
-    lines.append(
-        f"{result.samples} samples in {result.seconds:.1f} s"
-        f" ({rate:.1f} µs each, measuring included; engine {result.engine})"
-    )
-    return "\n".join(lines)
 
 
 # snap configurations, snap protocol
