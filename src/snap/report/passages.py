@@ -5,31 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from snap.canonical import number_text
 from snap.plan import TRAINING_SAMPLES
-from snap.protocol import SWITCHES
 from snap.report import catalog
-from snap.report.frames import Frame, Tables, only
+from snap.report.frames import Tables
 from snap.report.page import VERDICTS, duration
-from snap.report.result_tables import (
-    AS_GOOD,
-    CLOSE,
-    SAME,
-    UNTRIED,
-    WORSE,
-    optimum,
-    printed_pair,
-)
+from snap.report.passage_tables import Paper, best, ladder, markdown, pairs, sgd, variations
 
-Paper = Mapping[str, Any]
 SIGNS = {"reproduced": "✓ reproduced", "partly": "~ partly", "not": "✗ not"}
 PUBLIC_CODE = 2.8e-3  # seconds per sample of the layers in the paper's public code, measured
-# What a variation may change.
-MEASURED = {"iid": "change of i.i.d. accuracy", "sequential": "change of accuracy in sequence"}
 # Figures that show a claim of which another kind of figure is the proof.
 SHOWS = {"curves-paper": ("curves",), "retention": ("sequential", "curves")}
 
@@ -45,7 +32,7 @@ def scorecard(folder: Path, paper: Paper) -> str:
     found = Counter(entry["verdict"] for entries in claims.values() for entry in entries.values())
     counts = [f"{count} {VERDICTS[verdict].lower()}" for verdict, count in found.most_common()]
     short = f"{len(claims)} claims on {len(datasets)} datasets: {', '.join(counts)}."
-    return f"{short}\n\n{_table(('the claim', *datasets), rows)}"
+    return f"{short}\n\n{markdown(('the claim', *datasets), rows)}"
 
 
 def cost(folder: Path, paper: Paper) -> str:
@@ -75,7 +62,7 @@ def verdicts(folder: Path, paper: Paper) -> str:
         for place, test in enumerate(first["tests"]):
             found = [entry["tests"][place] for entry in entries.values()]
             rows.append((_text(test["what"]), test["wanted"], *map(_outcome, found)))
-        parts.append(_table(("test", "reproduced if", *entries), rows) + "\n")
+        parts.append(markdown(("test", "reproduced if", *entries), rows) + "\n")
         for dataset, entry in entries.items():
             word = VERDICTS[entry["verdict"]]
             parts.append(f"- **{dataset}: {word.lower()}.** {_text(entry['numbers'])}")
@@ -104,83 +91,7 @@ def exhibits(folder: Path, paper: Paper) -> str:
         rows.append(
             (_labels(about["paper"]), link, "; ".join(outcome) or "an illustration, drawn anew")
         )
-    return _table(("in the paper", "here", "outcome"), rows)
-
-
-def sgd(folder: Path, paper: Paper) -> str:
-    """The paper's only printed accuracies, and ours."""
-    tables = Tables(folder / "tables")
-    rows = []
-    for dataset in tables.datasets:
-        for configuration, theirs in paper["sgd_iid"].get(dataset, {}).items():
-            ours = only(tables.iid, learner="sgd", dataset=dataset, configuration=configuration)
-            alpha = only(
-                tables.selected, learner="sgd", dataset=dataset, configuration=configuration
-            )["alpha"]
-            seeds = " / ".join(f"{value:.4f}" for value in ours["accuracy"])
-            rows.append((dataset, configuration, f"{theirs:.4f}", seeds, _numbers(alpha)))
-    return _table(("", "growth", "paper", "ours, by seed", "our α"), rows)
-
-
-def pairs(folder: Path, paper: Paper) -> str:
-    """How the selected pairs stand to those in the paper's tables, by configuration."""
-    tables = Tables(folder / "tables")
-    rows = []
-    for dataset in tables.datasets:
-        printed = paper["pairs"].get(dataset, {})
-        for configuration in printed:
-            who = {"learner": "hebbian", "dataset": dataset, "configuration": configuration}
-            chosen, searched = only(tables.selected, **who), only(tables.search, **who)
-            marks = Counter(
-                optimum(
-                    only(chosen, lambda_=power),
-                    only(searched, lambda_=power),
-                    printed_pair(printed[configuration], power),
-                ).mark
-                for power in chosen["lambda"]
-            )
-            flat = [
-                int((only(searched, lambda_=power)["accuracy"] > best - AS_GOOD).sum())
-                for power, best in zip(chosen["lambda"], chosen["accuracy"], strict=True)
-            ]
-            counts = [str(marks[mark]) for mark in (SAME, CLOSE, WORSE, UNTRIED)]
-            rows.append((dataset, configuration, *counts, f"{min(flat)} to {max(flat)}"))
-    head = ("", "configuration", "same pair", "as good", "worse", "not in the grid")
-    return _table((*head, f"pairs within {AS_GOOD} of the best"), rows)
-
-
-def ladder(folder: Path, paper: Paper) -> str:
-    """Accuracy on every rung, i.i.d. and in sequence."""
-    frame = Tables(folder / "tables").ladder
-    columns = list(dict.fromkeys(zip(frame["dataset"], frame["configuration"], strict=True)))
-    rows = []
-    for _, rung in frame.groupby("step", sort=True):
-        switch = rung["switch"].iloc[0]
-        known = switch in SWITCHES
-        name = f"`{switch}`: {SWITCHES[switch].reference}" if known else "the text as it is"
-        cells = []
-        for dataset, configuration in columns:
-            row = only(rung, dataset=dataset, configuration=configuration)
-            cells.append(f"{_share(row, 'iid')} / {_share(row, 'sequential')}")
-        rows.append((name, *cells))
-    return _table(("and then", *(f"{d}, {c}" for d, c in columns)), rows)
-
-
-def variations(folder: Path, paper: Paper) -> str:
-    """What is another when one choice is."""
-    base = Tables(folder / "tables")
-    rows = []
-    for other in sorted((folder / "variations").glob("*")):
-        tables = Tables(other)
-        rows += [(other.name, *_compared(base, tables, dataset)) for dataset in tables.datasets]
-    head = (
-        "variation",
-        "",
-        "cells",
-        "same pair",
-        *(f"{says}: median, largest" for says in MEASURED.values()),
-    )
-    return _table(head, rows) if rows else "No variation has been run."
+    return markdown(("in the paper", "here", "outcome"), rows)
 
 
 # Parts of passages
@@ -250,43 +161,7 @@ def _processor(provenance: Mapping[str, Any]) -> str:
     return str(provenance["hardware"]["cpu"] or "the machine")
 
 
-def _numbers(values: Any) -> str:
-    return ", ".join(number_text(float(value)) for value in values)
-
-
-def _share(row: Frame, stage: str) -> str:
-    """Accuracy of a rung over its seeds; a cross where it diverged."""
-    if not len(row):
-        return "–"
-    mean = row[f"{stage}_accuracy"].mean(skipna=False)
-    return "diverged" if mean != mean else f"{mean:.2f}".replace("0.", ".", 1)
-
-
-def _compared(base: Tables, other: Tables, dataset: str) -> tuple[str, ...]:
-    """Cells that both have; those with the same pair; changes of accuracy."""
-    cell = ["learner", "configuration", "lambda"]
-    mine, theirs = (only(t.selected, dataset=dataset) for t in (base, other))
-    both = mine.merge(theirs, on=cell, suffixes=("", "_other"))
-    same = (both["alpha"] == both["alpha_other"]) & (
-        (both["eta"] == both["eta_other"]) | both["eta"].isna()
-    )
-    changes = []
-    for measured in MEASURED:
-        mine, theirs = (only(getattr(t, measured), dataset=dataset) for t in (base, other))
-        seeds = mine.merge(theirs, on=[*cell, "seed"], suffixes=("", "_other"))  # that both have
-        seeds["change"] = seeds["accuracy_other"] - seeds["accuracy"]
-        change = seeds.groupby(cell, dropna=False)["change"].mean().dropna()
-        ends = (change.median(), change.loc[change.abs().idxmax()]) if len(change) else ()
-        changes.append(", ".join(f"{end:+.3f}".replace("-", "−") for end in ends) or "–")
-    return dataset, str(len(both)), str(int(same.sum())), *changes
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 MAKERS: dict[str, Callable[[Path, Paper], str]] = {
     maker.__name__: maker
-    for maker in (scorecard, cost, verdicts, exhibits, sgd, pairs, ladder, variations)
+    for maker in (scorecard, cost, verdicts, best, exhibits, sgd, pairs, ladder, variations)
 }

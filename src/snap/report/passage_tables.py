@@ -1,0 +1,174 @@
+"""Passages that are tables of published numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from snap.canonical import number_text
+from snap.protocol import SWITCHES
+from snap.report.frames import Frame, Tables, best_cell, only
+from snap.report.result_tables import (
+    AS_GOOD,
+    CLOSE,
+    SAME,
+    UNTRIED,
+    WORSE,
+    optimum,
+    printed_pair,
+)
+
+Paper = Mapping[str, Any]
+# What a variation may change.
+MEASURED = {"iid": "change of i.i.d. accuracy", "sequential": "change of accuracy in sequence"}
+
+
+def best(folder: Path, paper: Paper) -> str:
+    """Each configuration at its best λ: i.i.d., and in sequence with what was forgotten there."""
+    tables = Tables(folder / "tables")
+    rows = []
+    for learner in ("hebbian", "sgd"):
+        for configuration in tables.configurations(learner):
+            cells = []
+            for dataset in tables.datasets:
+                who = {"learner": learner, "dataset": dataset}
+                iid = best_cell(only(tables.iid, **who), "accuracy", [configuration])
+                sequence = only(tables.sequential, **who)
+                top = best_cell(sequence, "accuracy", [configuration])
+                cells += [_at(iid), _at(top)]
+                if top is None:
+                    cells.append("–")
+                    continue
+                power = None if top.isna()["lambda"] else top["lambda"]
+                there = only(sequence, configuration=configuration, lambda_=power)
+                cells.append(f"{there['forgetting'].mean():.3f}")
+            rows.append((learner, configuration, *cells))
+    measured = ("i.i.d.", "in sequence", "forgotten")
+    head = [f"{dataset}, {what}" for dataset in tables.datasets for what in measured]
+    return markdown(("learner", "configuration", *head), rows)
+
+
+def sgd(folder: Path, paper: Paper) -> str:
+    """The paper's only printed accuracies, and ours."""
+    tables = Tables(folder / "tables")
+    rows = []
+    for dataset in tables.datasets:
+        for configuration, theirs in paper["sgd_iid"].get(dataset, {}).items():
+            ours = only(tables.iid, learner="sgd", dataset=dataset, configuration=configuration)
+            alpha = only(
+                tables.selected, learner="sgd", dataset=dataset, configuration=configuration
+            )["alpha"]
+            seeds = " / ".join(f"{value:.4f}" for value in ours["accuracy"])
+            rows.append((dataset, configuration, f"{theirs:.4f}", seeds, _numbers(alpha)))
+    return markdown(("", "growth", "paper", "ours, by seed", "our α"), rows)
+
+
+def pairs(folder: Path, paper: Paper) -> str:
+    """How the selected pairs stand to those in the paper's tables, by configuration."""
+    tables = Tables(folder / "tables")
+    rows = []
+    for dataset in tables.datasets:
+        printed = paper["pairs"].get(dataset, {})
+        for configuration in printed:
+            who = {"learner": "hebbian", "dataset": dataset, "configuration": configuration}
+            chosen, searched = only(tables.selected, **who), only(tables.search, **who)
+            marks = Counter(
+                optimum(
+                    only(chosen, lambda_=power),
+                    only(searched, lambda_=power),
+                    printed_pair(printed[configuration], power),
+                ).mark
+                for power in chosen["lambda"]
+            )
+            flat = [
+                int((only(searched, lambda_=power)["accuracy"] > best - AS_GOOD).sum())
+                for power, best in zip(chosen["lambda"], chosen["accuracy"], strict=True)
+            ]
+            counts = [str(marks[mark]) for mark in (SAME, CLOSE, WORSE, UNTRIED)]
+            rows.append((dataset, configuration, *counts, f"{min(flat)} to {max(flat)}"))
+    head = ("", "configuration", "same pair", "as good", "worse", "not in the grid")
+    return markdown((*head, f"pairs within {AS_GOOD} of the best"), rows)
+
+
+def ladder(folder: Path, paper: Paper) -> str:
+    """Accuracy on every rung, i.i.d. and in sequence."""
+    frame = Tables(folder / "tables").ladder
+    columns = list(dict.fromkeys(zip(frame["dataset"], frame["configuration"], strict=True)))
+    rows = []
+    for _, rung in frame.groupby("step", sort=True):
+        switch = rung["switch"].iloc[0]
+        known = switch in SWITCHES
+        name = f"`{switch}`: {SWITCHES[switch].reference}" if known else "the text as it is"
+        cells = []
+        for dataset, configuration in columns:
+            row = only(rung, dataset=dataset, configuration=configuration)
+            cells.append(f"{_share(row, 'iid')} / {_share(row, 'sequential')}")
+        rows.append((name, *cells))
+    return markdown(("and then", *(f"{d}, {c}" for d, c in columns)), rows)
+
+
+def variations(folder: Path, paper: Paper) -> str:
+    """What is another when one choice is."""
+    base = Tables(folder / "tables")
+    rows = []
+    for other in sorted((folder / "variations").glob("*")):
+        tables = Tables(other)
+        rows += [(other.name, *_compared(base, tables, dataset)) for dataset in tables.datasets]
+    head = (
+        "variation",
+        "",
+        "cells",
+        "same pair",
+        *(f"{says}: median, largest" for says in MEASURED.values()),
+    )
+    return markdown(head, rows) if rows else "No variation has been run."
+
+
+# Parts of passages
+
+
+def _at(cell: Any) -> str:
+    """The accuracy of a cell, and its λ."""
+    if cell is None:
+        return "–"
+    power = "" if cell.isna()["lambda"] else f" (λ = {number_text(float(cell['lambda']))})"
+    return f"{cell['mean']:.3f}{power}"
+
+
+def _numbers(values: Any) -> str:
+    return ", ".join(number_text(float(value)) for value in values)
+
+
+def _share(row: Frame, stage: str) -> str:
+    """Accuracy of a rung over its seeds; a cross where it diverged."""
+    if not len(row):
+        return "–"
+    mean = row[f"{stage}_accuracy"].mean(skipna=False)
+    return "diverged" if mean != mean else f"{mean:.2f}".replace("0.", ".", 1)
+
+
+def _compared(base: Tables, other: Tables, dataset: str) -> tuple[str, ...]:
+    """Cells that both have; those with the same pair; changes of accuracy."""
+    cell = ["learner", "configuration", "lambda"]
+    mine, theirs = (only(t.selected, dataset=dataset) for t in (base, other))
+    both = mine.merge(theirs, on=cell, suffixes=("", "_other"))
+    same = (both["alpha"] == both["alpha_other"]) & (
+        (both["eta"] == both["eta_other"]) | both["eta"].isna()
+    )
+    changes = []
+    for measured in MEASURED:
+        mine, theirs = (only(getattr(t, measured), dataset=dataset) for t in (base, other))
+        seeds = mine.merge(theirs, on=[*cell, "seed"], suffixes=("", "_other"))  # that both have
+        seeds["change"] = seeds["accuracy_other"] - seeds["accuracy"]
+        change = seeds.groupby(cell, dropna=False)["change"].mean().dropna()
+        ends = (change.median(), change.loc[change.abs().idxmax()]) if len(change) else ()
+        changes.append(", ".join(f"{end:+.3f}".replace("-", "−") for end in ends) or "–")
+    return dataset, str(len(both)), str(int(same.sum())), *changes
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
