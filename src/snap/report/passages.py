@@ -40,10 +40,13 @@ def cost(folder: Path, paper: Paper) -> str:
     provenance = json.loads((folder / "provenance.json").read_text())
     spent, cores = provenance["costs"], provenance["hardware"]["cores"]
     trials = sum(stage["trials"] for stage in spent["stages"].values())
+    seeds = [len(provenance["config"][stage]["seeds"]) for stage in ("iid", "sequential")]
+    final = f"{seeds[0]} and {seeds[1]} seeds" if max(seeds) > 1 else "one seed"
     samples = _samples(Tables(folder / "tables"), provenance["config"])
     return (
         f"`make paper` took {duration(spent['wall_seconds'])} on {cores} cores of"
-        f" {_processor(provenance)}: {trials:,.0f} trials, {samples / 1e6:,.0f} million samples,"
+        f" {_processor(provenance)}: {trials:,.0f} trials (final runs, i.i.d. and in sequence,"
+        f" with {final}), {samples / 1e6:,.0f} million samples,"
         f" {spent['training_seconds'] / 3600:.1f} core hours of training. The layers of the paper's"
         f" public code take 2.8 ms per sample, measured:"
         f" {samples * PUBLIC_CODE / 86400:,.0f} days for the same samples on one core."

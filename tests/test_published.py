@@ -1,0 +1,79 @@
+"""What is published: that it belongs together, and that the documents quote it as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from snap.errors import SnapError
+from snap.report import claims, publish
+from snap.report.frames import Tables
+from workspace import ROOT
+
+PUBLISHED = ROOT / "reports/paper"
+DOCUMENTS = ("README.md", "REPRODUCIBILITY.md")
+PAPER = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
+
+
+def test_every_file_is_what_was_published():
+    assert publish.damaged(PUBLISHED) == []
+
+
+def test_figures_were_drawn_from_the_tables_beside_them():
+    assert publish.foreign(PUBLISHED) == []
+    assert len(list((PUBLISHED / "figures").glob("*.png"))) == 22
+
+
+def test_the_scorecard_is_what_the_tables_give():
+    """Every claim is judged again, from the published tables."""
+    judged = claims.judge(
+        claims.load(ROOT / "workflow/claims.yaml"), Tables(PUBLISHED / "tables"), PAPER
+    )
+    again = json.loads(json.dumps([dataclasses.asdict(verdict) for verdict in judged]))
+    assert again == json.loads((PUBLISHED / "claims.json").read_text())
+
+
+def test_the_page_is_of_the_same_run():
+    page = html.unescape((PUBLISHED / "report.html").read_text())
+    provenance = json.loads((PUBLISHED / "provenance.json").read_text())
+    assert provenance["date"] in page
+    assert provenance["git"]["commit"] in page
+    for entry in json.loads((PUBLISHED / "claims.json").read_text()):
+        assert entry["numbers"] in page
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_quote_what_is_published(name):
+    text = (ROOT / name).read_text()
+    assert publish.PASSAGE.search(text)
+    assert publish.filled(text, PUBLISHED, PAPER) == text
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_accuracies_stand_in_passages_only(name):
+    """Prose quotes none by hand, so none can be wrong; 0.02 is the margin that it explains."""
+    prose = _prose(publish.PASSAGE.sub("", (ROOT / name).read_text()))
+    numbers = re.findall(r"(?<![\d.\w=])0?(\.\d\d+)(?![\d\w])", prose)
+    assert {*numbers} <= {".02"}
+
+
+def _prose(text: str) -> str:
+    """A document without code, which has numbers of its own."""
+    return re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
+
+
+def test_the_repository_stays_small():
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    names = [name for name in files.stdout.decode().split("\0") if name]
+    assert sum((ROOT / name).stat().st_size for name in names) < 25_000_000
+
+
+def test_an_unknown_passage_is_an_error():
+    with pytest.raises(SnapError, match="no passage 'nothing'"):
+        publish.filled("<!-- published: nothing -->\n<!-- end -->", PUBLISHED, PAPER)
