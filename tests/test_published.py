@@ -48,6 +48,13 @@ def test_the_page_is_of_the_same_run():
         assert entry["numbers"] in page
 
 
+def test_the_page_links_to_what_is_there():
+    page = (PUBLISHED / "report.html").read_text()
+    links = set(re.findall(r'href="(\./[^"#]+)', page))
+    assert len(links) > 60
+    assert [link for link in sorted(links) if not (PUBLISHED / link).is_file()] == []
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_quote_what_is_published(name):
     text = (ROOT / name).read_text()

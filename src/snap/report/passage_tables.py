@@ -152,20 +152,25 @@ def _share(row: Frame, stage: str) -> str:
 def _compared(base: Tables, other: Tables, dataset: str) -> tuple[str, ...]:
     """Cells that both have; those with the same pair; changes of accuracy."""
     cell = ["learner", "configuration", "lambda"]
-    mine, theirs = (only(t.selected, dataset=dataset) for t in (base, other))
+    mine, theirs = (_cells(t.selected, dataset) for t in (base, other))
     both = mine.merge(theirs, on=cell, suffixes=("", "_other"))
     same = (both["alpha"] == both["alpha_other"]) & (
         (both["eta"] == both["eta_other"]) | both["eta"].isna()
     )
     changes = []
     for measured in MEASURED:
-        mine, theirs = (only(getattr(t, measured), dataset=dataset) for t in (base, other))
+        mine, theirs = (_cells(getattr(t, measured), dataset) for t in (base, other))
         seeds = mine.merge(theirs, on=[*cell, "seed"], suffixes=("", "_other"))  # that both have
         seeds["change"] = seeds["accuracy_other"] - seeds["accuracy"]
         change = seeds.groupby(cell, dropna=False)["change"].mean().dropna()
         ends = (change.median(), change.loc[change.abs().idxmax()]) if len(change) else ()
         changes.append(", ".join(f"{end:+.3f}".replace("-", "−") for end in ends) or "–")
     return dataset, str(len(both)), str(int(same.sum())), *changes
+
+
+def _cells(frame: Frame, dataset: str) -> Frame:
+    """The rows of a dataset; λ is a number with a fraction even where all are whole."""
+    return only(frame, dataset=dataset).astype({"lambda": float})
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -26,14 +26,17 @@ KEPT = (
     "tables/*.csv",
     "figures/*.png",
     "figures/*.json",
+    "figures/*.csv",
+    "figures/*.pdf",
     "paper/*.csv",
     "paper/*.md",
+    "paper/*.tex",
     "claims.json",
     "claims.csv",
     "provenance.json",
     "report.html",
 )
-MOST = 15_000_000  # bytes: results are part of every clone
+MOST = 18_000_000  # bytes: results are part of every clone
 PASSAGE = re.compile(
     r"(?P<begin><!-- published: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )
