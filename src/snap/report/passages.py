@@ -44,7 +44,7 @@ def cost(folder: Path, paper: Paper) -> str:
     final = f"{seeds[0]} and {seeds[1]} seeds" if max(seeds) > 1 else "one seed"
     samples = _samples(Tables(folder / "tables"), provenance["config"])
     return (
-        f"`make paper` took {duration(spent['wall_seconds'])} on {cores} cores of"
+        f"The published run took {duration(spent['wall_seconds'])} on {cores} cores of"
         f" {_processor(provenance)}: {trials:,.0f} trials (final runs, i.i.d. and in sequence,"
         f" with {final}), {samples / 1e6:,.0f} million samples,"
         f" {spent['training_seconds'] / 3600:.1f} core hours of training. The layers of the paper's"

@@ -27,6 +27,7 @@ from snap.report.figures.base import (
     panels,
 )
 from snap.report.frames import Frame, only, over_seeds
+from snap.report.result_tables import AS_GOOD, printed_pair
 
 # The marks of a landscape. With a dark rim they show on every colour, and in the legend.
 RIM = [withStroke(linewidth=3.2, foreground="#222222")]
@@ -59,6 +60,7 @@ def landscape(drawing: Drawing) -> Drawn:
     figure, axes = panels(len(names), len(lambdas), 1.35, width=11.0)
     top = frame["mean"].max()
     colors = Normalize(0, 1 if pd.isna(top) else np.ceil(top * 10) / 10)
+    printed = drawing.paper["pairs"].get(drawing.one, {})
     gaps, near, inside = [], 0, 0
     for row, name in enumerate(names):
         for column, power in enumerate(lambdas):
@@ -77,11 +79,11 @@ def landscape(drawing: Drawing) -> Drawn:
                 gaps.append(
                     f"{named(name)}, λ = {number_text(float(power))}: {diverged} pairs diverged"
                 )
-            given = _paper_pair(drawing, name, power)
+            given = printed_pair(printed.get(name, {}), power)
             if given is not None and given[0] in etas and given[1] in alphas:
                 _mark(axis, etas, alphas, given, PRINTED)
                 inside += 1
-                near += bool(grid.loc[given[0], given[1]] >= grid.max(axis=None) - 0.02)
+                near += bool(grid.loc[given[0], given[1]] >= grid.max(axis=None) - AS_GOOD)
             chosen = only(
                 tables.selected,
                 learner="hebbian",
@@ -134,14 +136,6 @@ def _mark(
 ) -> None:
     if pair[0] in etas and pair[1] in alphas:
         axis.plot(alphas.index(pair[1]), etas.index(pair[0]), **look)
-
-
-def _paper_pair(drawing: Drawing, name: str, power: float) -> tuple[float, float] | None:
-    table = drawing.paper["pairs"].get(drawing.one, {}).get(name, {})
-    for key, pair in table.items():
-        if float(key) == power:
-            return float(pair[0]), float(pair[1])
-    return None
 
 
 def _landscape_legend(figure: Any, axes: Any, drawing: Drawing, colors: Normalize) -> None:
