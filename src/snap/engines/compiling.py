@@ -16,10 +16,25 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import codegen
 
 HERE = Path(__file__).parent
 config: Any = numba.config
+host: Any = codegen
 SOURCES = (HERE / "kernels.py", HERE.parent / "growth.py", HERE / "compiling.py")
+
+
+def full_width(features: str) -> str:
+    """A processor's features with vectors as wide as it has them.
+
+    LLVM prefers half of AVX-512's width where that once made a processor slower. These loops are up
+    to 1.5 times as fast with all of it.
+    """
+    return f"{features},-prefer-256-bit" if "+avx512f" in features.split(",") else features
+
+
+if config.CPU_FEATURES is None:  # numba's own setting goes first
+    config.CPU_FEATURES = full_width(host.get_host_cpu_features())
 
 
 @cache
