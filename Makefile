@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
-.PHONY: help reproduce paper test test-slurm test-kill lint format bench load variations publish clean rulegraph
+.PHONY: help reproduce paper test test-slurm test-kill lint format bench load variations restore publish clean rulegraph
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -62,6 +62,9 @@ load: $(VENV)/installed  ## measure the workflow with 20 seeds
 variations: $(VENV)/installed  ## after make paper: what changes with two choices that it made
 	$(SNAKEMAKE) tables --configfile workflow/variations/validation.yaml
 	$(SNAKEMAKE) tables --configfile workflow/variations/judged-on-test.yaml
+
+restore: $(VENV)/installed  ## start from the published results: make paper then trains what differs
+	$(BIN)/snap restore reports/paper
 
 publish: $(VENV)/installed  ## keep the results of make paper in reports/, and quote them
 	$(BIN)/snap report publish --folder results/paper --to reports/paper \

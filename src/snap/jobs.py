@@ -29,10 +29,11 @@ def train(
     heartbeat: Path | None = None,
     ledger: Path | None = None,
     label: str = "",
+    history: bool = True,
 ) -> list[Row]:
     """Results of the trials as dictionaries: from the store where they are, else trained.
 
-    The ledger is told how many were trained and kept, and how long training took.
+    Without a need for the `history`, one that was restored from a table will do. The ledger is told how many were trained and kept, and how long training took.
     """
     from snap.engines import resolve
     from snap.status import Heartbeat
@@ -44,6 +45,8 @@ def train(
     if trials:
         kept = Trials(store, checksum(trials[0].dataset), name, say=log)
         known = {trial: found for trial in set(trials) if (found := kept.get(trial)) is not None}
+        if history:
+            known = {trial: found for trial, found in known.items() if "history" in found}
         missing = list(dict.fromkeys(trial for trial in trials if trial not in known))
     log(
         f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train"
@@ -133,7 +136,8 @@ def search(spec: Row, output: Path, **running: Any) -> None:
         for eta, alpha in cell["pairs"]
     ]
     rows = []
-    for trial, result in zip(trials, train(trials, spec["engine"], **running), strict=True):
+    results = train(trials, spec["engine"], history=False, **running)
+    for trial, result in zip(trials, results, strict=True):
         row = identity(trial, result)
         row |= {"split": trial.split, "epochs": trial.experiment.items()["epochs"]}
         row |= {"accuracy": result["accuracy"], "diverged": result["diverged"]}

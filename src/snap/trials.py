@@ -13,11 +13,13 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from snap.experiments import Result
 from snap.files import write_atomically
 from snap.trial import Trial
+
+if TYPE_CHECKING:  # numpy comes with it
+    from snap.experiments import Result
 
 
 class Trials:
@@ -51,9 +53,12 @@ class Trials:
         return None
 
     def put(self, result: Result) -> None:
-        values = result.to_dict()
+        self.keep(result.trial, result.to_dict())
+
+    def keep(self, trial: Trial, values: dict[str, Any]) -> None:
+        """Write a result that is given as a dictionary."""
         content = {"sha256": _digest(values), "result": values}
-        write_atomically(self.path(result.trial), json.dumps(content).encode())
+        write_atomically(self.path(trial), json.dumps(content).encode())
 
 
 def damage(path: Path) -> str | None:

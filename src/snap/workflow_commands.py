@@ -1,5 +1,5 @@
-"""The commands that the workflow is made of, and those that look at a run: job, status, costs,
-verify."""
+"""The commands that the workflow is made of, and those that look at a run or start from one: job,
+status, costs, verify, restore."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def add(commands: Any, add_folder: AddFolder) -> None:
     _add_status(commands)
     _add_costs(commands)
     _add_verify(commands, add_folder)
+    _add_restore(commands)
 
 
 # snap job: the steps of the workflow
@@ -204,3 +205,25 @@ def _verify(options: argparse.Namespace) -> int:
     ending = ", removed" if wrong and options.remove else ""
     print(f"{len(checked)} files looked at, {len(wrong)} not what they should be{ending}")
     return 1 if wrong and not options.remove else 0
+
+
+# snap restore
+
+
+def _add_restore(commands: Any) -> None:
+    restore = commands.add_parser(
+        "restore",
+        help="go on from published results",
+        description="Put the trials of a published run into the store of finished trials, so that"
+        " the workflow trains only what differs from it.",
+    )
+    restore.add_argument("published", type=Path, help="its folder, such as reports/paper")
+    restore.add_argument("--results", type=Path, default=Path("results"), help="the results folder")
+    restore.set_defaults(command=_restore)
+
+
+def _restore(options: argparse.Namespace) -> None:
+    from snap.report.restore import restore
+
+    count = restore(options.published, options.results)
+    print(f"{count} trials of {options.published} restored to {options.results / 'trials'}")

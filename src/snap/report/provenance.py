@@ -14,6 +14,7 @@ from typing import Any
 
 from snap.costs import costs
 from snap.files import write_atomically
+from snap.report.restore import RESTORED
 from snap.trial import SEMANTICS
 
 PACKAGES = {
@@ -49,6 +50,7 @@ def collect(config: Mapping[str, Any], plan: Path, folder: Path) -> dict[str, An
         "platform": platform.platform(),
         "hardware": {"cpu": _cpu(Path("/proc/cpuinfo")), "cores": _cores(), "memory": _memory()},
         "costs": _costs(plan),
+        "restored": _restored(plan.parent / RESTORED),
         "config": dict(config),
     }
 
@@ -105,6 +107,15 @@ def _git(folder: Path, *arguments: str) -> str | None:
     except OSError:
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _restored(record: Path) -> list[dict[str, Any]]:
+    """The same, but for the config, of the runs whose published trials this one started from."""
+    try:
+        found: list[dict[str, Any]] = json.loads(record.read_text())
+    except FileNotFoundError:
+        return []
+    return found
 
 
 def _costs(plan: Path) -> dict[str, Any] | None:
