@@ -59,16 +59,17 @@ bench: $(VENV)/installed  ## measure the engines on this machine
 load: $(VENV)/installed  ## measure the workflow with 20 seeds
 	$(BIN)/python tests/load.py
 
-variations: $(VENV)/installed  ## after make paper: what changes with two choices that it made
-	$(SNAKEMAKE) tables --configfile workflow/variations/validation.yaml
-	$(SNAKEMAKE) tables --configfile workflow/variations/judged-on-test.yaml
+VARIATIONS := validation judged-on-test paper-pairs
+variations: $(VENV)/installed  ## after make paper: what changes with choices that it made
+	for name in $(VARIATIONS); do \
+	  $(SNAKEMAKE) tables --configfile "workflow/variations/$$name.yaml" || exit; done
 
 restore: $(VENV)/installed  ## start from the published results: make paper then trains what differs
 	$(BIN)/snap restore reports/paper
 
 publish: $(VENV)/installed  ## keep the results of make paper in reports/, and quote them
 	$(BIN)/snap report publish --folder results/paper --to reports/paper \
-	  --variations results/validation results/judged-on-test \
+	  --variations $(VARIATIONS:%=results/%) \
 	  --paper workflow/paper.yaml --documents README.md REPRODUCIBILITY.md
 
 rulegraph: $(VENV)/installed  ## draw the rules for the README (needs graphviz)

@@ -190,6 +190,7 @@ def provenance() -> dict[str, Any]:
             "core_seconds": 704.6,
             "training_seconds": 614.8,
         },
+        "restored": [],
         "config": {
             "run": "quick",
             "protocol": "reference",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -23,9 +25,12 @@ import yaml
 
 from snap.config import merge
 from snap.errors import SnapError
+from snap.jobs import train
 from snap.report import catalog, paper_tables, publish
 from snap.report.passages import MAKERS
-from snap.trial import SEMANTICS
+from snap.report.restore import restore
+from snap.rows import read_rows
+from snap.trial import SEMANTICS, Trial
 from workspace import ROOT, SMOKE, Make, Workspace, until
 
 TABLES = (
@@ -402,6 +407,76 @@ def test_only_what_belongs_together_is_published(workspace):
     with pytest.raises(SnapError, match=r"not a finished run: it has no claims\.json"):
         publish.publish(run, to)
     assert not to.exists()
+
+
+def test_a_run_goes_on_from_published_results(finished, tmp_path):
+    """In a fresh folder: of all trials, the ladder's alone are trained; the tables are the same."""
+    publish.publish(finished.folder / "results/smoke", tmp_path / "published")
+    work = Workspace(tmp_path / "work")
+    work.folder.mkdir()
+    work.configure(SMOKE)
+    kept = len(read_rows(finished.folder / "results/smoke/tables/search.csv")) + 8 * (2 - 1) + 8 * 2
+    assert restore(tmp_path / "published", work.folder / "results") == kept
+    assert restore(tmp_path / "published", work.folder / "results") == 0
+    jobs, trained = work.run("all")
+    assert jobs == Counter(data=1) + TRAINING + Counter(table=8) + REPORT
+    assert trained == 2 * 8
+    assert work.files("tables/*.csv") == finished.files("tables/*.csv")
+    # What was restored is told of, in words and in what is published next.
+    provenance = json.loads((work.folder / "results/smoke/provenance.json").read_text())
+    first = json.loads((finished.folder / "results/smoke/provenance.json").read_text())
+    assert [part["date"] for part in provenance["restored"]] == [first["date"]]
+    assert "Earlier runs" in (work.folder / "results/smoke/report.html").read_text()
+    publish.publish(work.folder / "results/smoke", tmp_path / "again")
+    assert restore(tmp_path / "again", tmp_path / "third") == kept
+    chain = json.loads((tmp_path / "third/smoke/restored.json").read_text())
+    assert [part["date"] for part in chain] == [first["date"], provenance["date"]]
+
+
+def test_a_searched_pair_that_is_restored_is_trained_when_its_history_is_asked_for(
+    finished, tmp_path
+):
+    publish.publish(finished.folder / "results/smoke", tmp_path / "published")
+    restore(tmp_path / "published", tmp_path / "results")
+    rows = read_rows(finished.folder / "results/smoke/tables/search.csv")
+    final = read_rows(finished.folder / "results/smoke/tables/iid.csv")
+    (row, *_) = [row for row in rows if row["trial"] not in {other["trial"] for other in final}]
+    file = f"trials/{row['trial'][:2]}/{row['trial']}.json"
+    restored = json.loads((tmp_path / "results" / file).read_text())["result"]
+    whole = json.loads((finished.folder / "results" / file).read_text())["result"]
+    assert restored.items() <= whole.items()
+    running = {"engine": "auto", "threads": 1, "store": tmp_path / "results/trials"}
+    running["data"] = finished.folder / "data"
+    trials, ledger = [Trial.parse(whole["trial"])], tmp_path / "ledger.json"
+    assert train(trials, **running, ledger=ledger, history=False) == [restored]
+    (again,) = train(trials, **running, ledger=ledger)
+    assert json.loads(ledger.read_text())["trained"] == 1
+    assert again | {"seconds": 0} == whole | {"seconds": 0}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"semantics": 1}, "trained by version 1 of the training rules"),
+        ({"config": {"beta": 0.5}}, "a trial that its run cannot have"),
+        ({}, "not what was published: claims.csv"),
+        (None, "holds no published run"),
+    ],
+)
+def test_what_cannot_be_trusted_is_not_restored(finished, tmp_path, change, says):
+    to, results = tmp_path / "published", tmp_path / "results"
+    if change is not None:
+        publish.publish(finished.folder / "results/smoke", to)
+        provenance, record = to / "provenance.json", to / "record.json"
+        provenance.write_text(json.dumps(merge(json.loads(provenance.read_text()), change)))
+        content = json.loads(record.read_text())
+        content["files"]["provenance.json"] = sha256(provenance.read_bytes()).hexdigest()
+        record.write_text(json.dumps(content))
+    if change == {}:
+        (to / "claims.csv").write_text("other")
+    with pytest.raises(SnapError, match=says):
+        restore(to, results)
+    assert not results.exists()
 
 
 def test_status_and_costs(finished):

@@ -33,7 +33,8 @@ def train(
 ) -> list[Row]:
     """Results of the trials as dictionaries: from the store where they are, else trained.
 
-    Without a need for the `history`, one that was restored from a table will do. The ledger is told how many were trained and kept, and how long training took.
+    Without a need for the `history`, a result that was restored from a table will do. The ledger
+    is told how many were trained and kept, and how long training took.
     """
     from snap.engines import resolve
     from snap.status import Heartbeat

@@ -34,7 +34,9 @@ VERDICTS = {  # as claims.json has them, and for people
 FIGURE = "name title section kind dataset caption alt paper sources gaps".split()
 TABLE = "name title caption columns rows numeric".split()
 CLAIM = "id claim where figure dataset verdict reason numbers seeds tests".split()
-PROVENANCE = "run reduced date semantics git versions platform hardware costs config".split()
+PROVENANCE = (
+    "run reduced date semantics git versions platform hardware costs restored config".split()
+)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +38,16 @@ def scorecard(folder: Path, paper: Paper) -> str:
 def cost(folder: Path, paper: Paper) -> str:
     """What the run took, and what the public code would have taken for the same samples."""
     provenance = json.loads((folder / "provenance.json").read_text())
-    spent, cores = provenance["costs"], provenance["hardware"]["cores"]
-    trials = sum(stage["trials"] for stage in spent["stages"].values())
+    parts = [*provenance["restored"], provenance]
+    trials = sum(stage["trials"] for stage in provenance["costs"]["stages"].values())
+    training = sum(part["costs"]["training_seconds"] for part in parts)
     seeds = [len(provenance["config"][stage]["seeds"]) for stage in ("iid", "sequential")]
-    final = f"{seeds[0]} and {seeds[1]} seeds" if max(seeds) > 1 else "one seed"
+    final = " and ".join("one seed" if n == 1 else f"{n} seeds" for n in dict.fromkeys(seeds))
     samples = _samples(Tables(folder / "tables"), provenance["config"])
     return (
-        f"The published run took {duration(spent['wall_seconds'])} on {cores} cores of"
-        f" {_processor(provenance)}: {trials:,.0f} trials (final runs, i.i.d. and in sequence,"
-        f" with {final}), {samples / 1e6:,.0f} million samples,"
-        f" {spent['training_seconds'] / 3600:.1f} core hours of training. The layers of the paper's"
+        f"The published run took {_spent(parts)}: {trials:,.0f} trials (final runs, i.i.d. and in"
+        f" sequence, with {final}), {samples / 1e6:,.0f} million samples,"
+        f" {training / 3600:.1f} core hours of training. The layers of the paper's"
         f" public code take 2.8 ms per sample, measured:"
         f" {samples * PUBLIC_CODE / 86400:,.0f} days for the same samples on one core."
     )
@@ -160,8 +160,17 @@ def _samples(tables: Tables, config: Mapping[str, Any]) -> float:
     return float(sum(searched.values()))
 
 
-def _processor(provenance: Mapping[str, Any]) -> str:
-    return str(provenance["hardware"]["cpu"] or "the machine")
+def _spent(parts: Sequence[Mapping[str, Any]]) -> str:
+    """The wall time of a run and of those that it went on from, and where it was spent."""
+    places: dict[str, float] = {}
+    for part in parts:
+        cpu, cores = part["hardware"]["cpu"] or "the machine", part["hardware"]["cores"]
+        place = f"on {cores} cores of {cpu}"
+        places[place] = places.get(place, 0.0) + part["costs"]["wall_seconds"]
+    whole = duration(sum(places.values()))
+    if len(places) == 1:
+        return f"{whole} {next(iter(places))}"
+    return f"{whole}, " + " and ".join(f"{duration(took)} {at}" for at, took in places.items())
 
 
 MAKERS: dict[str, Callable[[Path, Paper], str]] = {
