@@ -9,7 +9,7 @@ from typing import Any
 
 from snap.canonical import number_text
 from snap.protocol import SWITCHES
-from snap.report.frames import Frame, Tables, best_cell, only
+from snap.report.frames import CELL, Frame, Tables, best_cell, only, over_seeds
 from snap.report.result_tables import (
     AS_GOOD,
     CLOSE,
@@ -27,7 +27,16 @@ MEASURED = {"iid": "change of i.i.d. accuracy", "sequential": "change of accurac
 
 def best(folder: Path, paper: Paper) -> str:
     """Each configuration at its best λ: i.i.d., and in sequence with what was forgotten there."""
-    tables = Tables(folder / "tables")
+    return _best(Tables(folder / "tables"))
+
+
+def best_with_papers(folder: Path, paper: Paper) -> str:
+    """The same with the pairs in the paper's tables, where that variation was run."""
+    place = folder / "variations/paper-pairs"
+    return _best(Tables(place)) if place.exists() else "This variation has not been run."
+
+
+def _best(tables: Tables) -> str:
     rows = []
     for learner in ("hebbian", "sgd"):
         for configuration in tables.configurations(learner):
@@ -48,6 +57,22 @@ def best(folder: Path, paper: Paper) -> str:
     measured = ("i.i.d.", "in sequence", "forgotten")
     head = [f"{dataset}, {what}" for dataset in tables.datasets for what in measured]
     return markdown(("learner", "configuration", *head), rows)
+
+
+def spread(folder: Path, paper: Paper) -> str:
+    """How far the seeds of a cell lie apart."""
+    tables = Tables(folder / "tables")
+    rows = []
+    for dataset in tables.datasets:
+        for learner in ("hebbian", "sgd"):
+            found = []
+            for frame in (tables.iid, tables.sequential):
+                cells = over_seeds(only(frame, dataset=dataset, learner=learner), CELL, "accuracy")
+                cells = cells[cells["seeds"] > 1]
+                found.append(_median_and_largest(cells["high"] - cells["low"], ".3f"))
+            rows.append((dataset, learner, *found))
+    head = ("i.i.d.: median, largest", "in sequence: median, largest")
+    return markdown(("", "learner", *head), rows)
 
 
 def sgd(folder: Path, paper: Paper) -> str:
@@ -87,9 +112,10 @@ def pairs(folder: Path, paper: Paper) -> str:
                 for power, best in zip(chosen["lambda"], chosen["accuracy"], strict=True)
             ]
             counts = [str(marks[mark]) for mark in (SAME, CLOSE, WORSE, UNTRIED)]
-            rows.append((dataset, configuration, *counts, f"{min(flat)} to {max(flat)}"))
+            edges = str(int(_at_an_edge(chosen, searched).sum()))
+            rows.append((dataset, configuration, *counts, f"{min(flat)} to {max(flat)}", edges))
     head = ("", "configuration", "same pair", "as good", "worse", "not in the grid")
-    return markdown((*head, f"pairs within {AS_GOOD} of the best"), rows)
+    return markdown((*head, f"pairs within {AS_GOOD} of the best", "ours at an edge"), rows)
 
 
 def ladder(folder: Path, paper: Paper) -> str:
@@ -163,9 +189,21 @@ def _compared(base: Tables, other: Tables, dataset: str) -> tuple[str, ...]:
         seeds = mine.merge(theirs, on=[*cell, "seed"], suffixes=("", "_other"))  # that both have
         seeds["change"] = seeds["accuracy_other"] - seeds["accuracy"]
         change = seeds.groupby(cell, dropna=False)["change"].mean().dropna()
-        ends = (change.median(), change.loc[change.abs().idxmax()]) if len(change) else ()
-        changes.append(", ".join(f"{end:+.3f}".replace("-", "−") for end in ends) or "–")
+        changes.append(_median_and_largest(change, "+.3f"))
     return dataset, str(len(both)), str(int(same.sum())), *changes
+
+
+def _median_and_largest(values: Any, form: str) -> str:
+    if not len(values):
+        return "–"
+    ends = values.median(), values.loc[values.abs().idxmax()]
+    return ", ".join(f"{end:{form}}".replace("-", "−") for end in ends)
+
+
+def _at_an_edge(chosen: Frame, searched: Frame) -> Any:
+    """Whether a pair has the least or greatest η or α of the search: a better may lie beyond."""
+    ends = {name: searched[name].agg(["min", "max"]) for name in ("eta", "alpha")}
+    return chosen["eta"].isin(ends["eta"]) | chosen["alpha"].isin(ends["alpha"])
 
 
 def _cells(frame: Frame, dataset: str) -> Frame:

@@ -13,7 +13,17 @@ from snap.plan import TRAINING_SAMPLES
 from snap.report import catalog
 from snap.report.frames import Tables
 from snap.report.page import VERDICTS, duration
-from snap.report.passage_tables import Paper, best, ladder, markdown, pairs, sgd, variations
+from snap.report.passage_tables import (
+    Paper,
+    best,
+    best_with_papers,
+    ladder,
+    markdown,
+    pairs,
+    sgd,
+    spread,
+    variations,
+)
 
 SIGNS = {"reproduced": "✓ reproduced", "partly": "~ partly", "not": "✗ not"}
 PUBLIC_CODE = 2.8e-3  # seconds per sample of the layers in the paper's public code, measured
@@ -174,6 +184,18 @@ def _spent(parts: Sequence[Mapping[str, Any]]) -> str:
 
 
 MAKERS: dict[str, Callable[[Path, Paper], str]] = {
-    maker.__name__: maker
-    for maker in (scorecard, cost, verdicts, best, exhibits, sgd, pairs, ladder, variations)
+    maker.__name__.replace("_", "-"): maker
+    for maker in (
+        scorecard,
+        cost,
+        verdicts,
+        best,
+        best_with_papers,
+        spread,
+        exhibits,
+        sgd,
+        pairs,
+        ladder,
+        variations,
+    )
 }
