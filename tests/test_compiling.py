@@ -90,3 +90,22 @@ def test_processes_that_compile_at_once_all_get_there(tmp_path):
     assert all(process.returncode == 0 for process in running)
     assert len(printed) == 1
     assert list(Path(tmp_path).rglob("*.nbi")), "the folder that was asked for is used"
+
+
+def test_vectors_are_as_wide_as_the_processor_has_them():
+    assert compiling.full_width("+avx2,+avx512f") == "+avx2,+avx512f,-prefer-256-bit"
+    for narrower in ("", "+avx2", "+avx2,-avx512f"):
+        assert compiling.full_width(narrower) == narrower
+
+
+def test_features_that_are_set_for_numba_are_left_alone():
+    code = "from snap.engines import compiling; print(compiling.config.CPU_FEATURES)"
+
+    def features(**more):
+        environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CPU_FEATURES"} | more
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
+
+    assert features(NUMBA_CPU_FEATURES="+sse2").stdout.strip() == "+sse2"
+    own = features().stdout.strip()
+    assert own == compiling.full_width(own.removesuffix(",-prefer-256-bit"))
