@@ -14,7 +14,6 @@ from typing import Any
 
 from snap.costs import costs
 from snap.files import write_atomically
-from snap.report.restore import RESTORED
 from snap.trial import SEMANTICS
 
 PACKAGES = {
@@ -26,6 +25,7 @@ PACKAGES = {
     "pandas": "pandas",
     "matplotlib": "matplotlib",
 }
+RESTORED = "restored.json"  # in the folder of a run: where its restored trials come from
 
 
 def write(config: Mapping[str, Any], plan: Path, folder: Path, output: Path) -> None:

@@ -17,12 +17,12 @@ from snap.engines import ENGINES
 from snap.errors import SnapError
 from snap.files import write_atomically
 from snap.plan import Cell, Plan
+from snap.report.provenance import RESTORED
 from snap.report.publish import damaged
 from snap.rows import Row, read_rows
 from snap.trial import SEMANTICS, Trial
 from snap.trials import Trials
 
-RESTORED = "restored.json"  # in the folder of a run: where its restored trials come from
 METRICS = ("average_accuracy", "forgetting", "backward_transfer", "forward_transfer")
 
 
