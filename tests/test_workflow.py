@@ -24,6 +24,7 @@ import pytest
 import yaml
 
 from snap.config import merge
+from snap.data.checksums import checksum
 from snap.errors import SnapError
 from snap.jobs import train
 from snap.report import catalog, paper_tables, publish
@@ -31,6 +32,7 @@ from snap.report.passages import MAKERS
 from snap.report.restore import restore
 from snap.rows import read_rows
 from snap.trial import SEMANTICS, Trial
+from snap.trials import Trials
 from workspace import ROOT, SMOKE, Make, Workspace, until
 
 TABLES = (
@@ -416,8 +418,8 @@ def test_a_run_goes_on_from_published_results(finished, tmp_path):
     work.folder.mkdir()
     work.configure(SMOKE)
     kept = len(read_rows(finished.folder / "results/smoke/tables/search.csv")) + 8 * (2 - 1) + 8 * 2
-    assert restore(tmp_path / "published", work.folder / "results") == kept
-    assert restore(tmp_path / "published", work.folder / "results") == 0
+    assert restore(tmp_path / "published", work.folder / "results") == {"cpu": kept}
+    assert restore(tmp_path / "published", work.folder / "results") == {}
     jobs, trained = work.run("all")
     assert jobs == Counter(data=1) + TRAINING + Counter(table=8) + REPORT
     assert trained == 2 * 8
@@ -428,7 +430,7 @@ def test_a_run_goes_on_from_published_results(finished, tmp_path):
     assert [part["date"] for part in provenance["restored"]] == [first["date"]]
     assert "Earlier runs" in (work.folder / "results/smoke/report.html").read_text()
     publish.publish(work.folder / "results/smoke", tmp_path / "again")
-    assert restore(tmp_path / "again", tmp_path / "third") == kept
+    assert restore(tmp_path / "again", tmp_path / "third") == {"cpu": kept}
     chain = json.loads((tmp_path / "third/smoke/restored.json").read_text())
     assert [part["date"] for part in chain] == [first["date"], provenance["date"]]
 
@@ -452,6 +454,15 @@ def test_a_searched_pair_that_is_restored_is_trained_when_its_history_is_asked_f
     (again,) = train(trials, **running, ledger=ledger)
     assert json.loads(ledger.read_text())["trained"] == 1
     assert again | {"seconds": 0} == whole | {"seconds": 0}
+    # A result that has its history takes the place of one that has none, and not the other way.
+    assert restore(tmp_path / "published", tmp_path / "results") == {}
+    kept = tmp_path / "results" / f"trials/{final[0]['trial'][:2]}/{final[0]['trial']}.json"
+    content = json.loads(kept.read_text())["result"]
+    store = Trials(tmp_path / "results/trials", checksum("Synthetic"), "cpu")
+    without = {key: value for key, value in content.items() if key != "history"}
+    store.keep(Trial.parse(content["trial"]), without)
+    assert restore(tmp_path / "published", tmp_path / "results") == {"cpu": 1}
+    assert json.loads(kept.read_text())["result"] == content
 
 
 @pytest.mark.parametrize(

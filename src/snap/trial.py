@@ -281,7 +281,8 @@ class Trial:
     def fingerprint(self, dataset_checksum: str, engine: str) -> str:
         """A hash of everything that can change the result.
 
-        The engine is part of it: engines agree to rounding, and rounding can grow.
+        The engine is part of it: engines agree to rounding, and rounding can grow. The processor is
+        not: machines share results, though compiled loops round otherwise on another kind.
         """
         lines = (f"semantics={SEMANTICS}", f"engine={engine}", dataset_checksum, self.text)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()

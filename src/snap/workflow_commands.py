@@ -223,7 +223,14 @@ def _add_restore(commands: Any) -> None:
 
 
 def _restore(options: argparse.Namespace) -> None:
+    from snap.engines import resolve
     from snap.report.restore import restore
 
-    count = restore(options.published, options.results)
-    print(f"{count} trials of {options.published} restored to {options.results / 'trials'}")
+    found = restore(options.published, options.results)
+    store, here = options.results / "trials", resolve()[0]
+    print(f"{sum(found.values())} trials of {options.published} restored to {store}")
+    for engine in found.keys() - {here}:
+        print(
+            f"engine {engine} trained {found[engine]} of them, and by itself a run here takes"
+            f" {here}: `engine: {engine}` in the configuration makes use of them"
+        )

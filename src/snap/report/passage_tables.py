@@ -135,6 +135,15 @@ def ladder(folder: Path, paper: Paper) -> str:
     return markdown(("and then", *(f"{d}, {c}" for d, c in columns)), rows)
 
 
+def switches(folder: Path, paper: Paper) -> str:
+    """The two readings: every switch, its value in each, and what it decides."""
+    rows = [
+        (f"`{name}`", switch.values[0], switch.reference, switch.meaning)
+        for name, switch in SWITCHES.items()
+    ]
+    return markdown(("switch", "`text`", "`reference`", "what it decides"), rows)
+
+
 def variations(folder: Path, paper: Paper) -> str:
     """What is another when one choice is."""
     base = Tables(folder / "tables")

@@ -22,6 +22,7 @@ from snap.report.passage_tables import (
     pairs,
     sgd,
     spread,
+    switches,
     variations,
 )
 
@@ -48,7 +49,7 @@ def scorecard(folder: Path, paper: Paper) -> str:
 def cost(folder: Path, paper: Paper) -> str:
     """What the run took, and what the public code would have taken for the same samples."""
     provenance = json.loads((folder / "provenance.json").read_text())
-    parts = [*provenance["restored"], provenance]
+    parts = [*provenance.get("restored", []), provenance]
     trials = sum(stage["trials"] for stage in provenance["costs"]["stages"].values())
     training = sum(part["costs"]["training_seconds"] for part in parts)
     seeds = [len(provenance["config"][stage]["seeds"]) for stage in ("iid", "sequential")]
@@ -180,7 +181,9 @@ def _spent(parts: Sequence[Mapping[str, Any]]) -> str:
     whole = duration(sum(places.values()))
     if len(places) == 1:
         return f"{whole} {next(iter(places))}"
-    return f"{whole}, " + " and ".join(f"{duration(took)} {at}" for at, took in places.items())
+    return (
+        f"{whole} (" + " and ".join(f"{duration(took)} {at}" for at, took in places.items()) + ")"
+    )
 
 
 MAKERS: dict[str, Callable[[Path, Paper], str]] = {
@@ -192,6 +195,7 @@ MAKERS: dict[str, Callable[[Path, Paper], str]] = {
         best,
         best_with_papers,
         spread,
+        switches,
         exhibits,
         sgd,
         pairs,

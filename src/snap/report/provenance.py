@@ -50,7 +50,7 @@ def collect(config: Mapping[str, Any], plan: Path, folder: Path) -> dict[str, An
         "platform": platform.platform(),
         "hardware": {"cpu": _cpu(Path("/proc/cpuinfo")), "cores": _cores(), "memory": _memory()},
         "costs": _costs(plan),
-        "restored": _restored(plan.parent / RESTORED),
+        "restored": read_restored(plan.parent),
         "config": dict(config),
     }
 
@@ -109,10 +109,10 @@ def _git(folder: Path, *arguments: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _restored(record: Path) -> list[dict[str, Any]]:
-    """The same, but for the config, of the runs whose published trials this one started from."""
+def read_restored(run: Path) -> list[dict[str, Any]]:
+    """The same, but for the config, of the published runs whose trials this one started from."""
     try:
-        found: list[dict[str, Any]] = json.loads(record.read_text())
+        found: list[dict[str, Any]] = json.loads((run / RESTORED).read_text())
     except FileNotFoundError:
         return []
     return found

@@ -1,13 +1,14 @@
 """Go on from published results: their trials, back in the store of finished ones.
 
-Published tables tell of a final run all that its trial's file did, and of a searched pair only its
-accuracy after the last epoch. A trial restored from the latter serves a search, and is trained when
-its history is asked for. The ladder and the portraits are trained anew.
+Published tables tell of a final run all that later steps ask of its trial, and of a searched pair
+only its accuracy after the last epoch. A trial restored from the latter serves a search, and is
+trained when its history is asked for. The ladder and the portraits are trained anew.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from snap.data.checksums import checksum
 from snap.engines import ENGINES
 from snap.errors import SnapError
 from snap.files import write_atomically
-from snap.plan import Cell, Plan
-from snap.report.provenance import RESTORED
+from snap.plan import Plan
+from snap.report.provenance import RESTORED, read_restored
 from snap.report.publish import damaged
 from snap.rows import Row, read_rows
 from snap.trial import SEMANTICS, Trial
@@ -26,22 +27,31 @@ from snap.trials import Trials
 METRICS = ("average_accuracy", "forgetting", "backward_transfer", "forward_transfer")
 
 
-def restore(published: Path, results: Path) -> int:
-    """Put the trials of a published run into the store; how many were not there before."""
+def restore(published: Path, results: Path) -> dict[str, int]:
+    """Put the trials of a published run into the store; how many were missing, by engine."""
     provenance = _provenance(published)
     plan = Plan(provenance["config"], {})
-    missing: dict[Trial, tuple[Trials, Row]] = {}
+    missing: dict[Path, tuple[Trials, Trial, Row]] = {}
     for trial, engine, values in _trials(plan, published / "tables"):
         store = Trials(results / "trials", checksum(trial.dataset), engine)
-        if trial not in missing and store.get(trial) is None:
-            missing[trial] = store, {"trial": trial.text, "engine": engine, **values}
+        known = store.get(trial)
+        fuller = known is None or ("history" in values and "history" not in known)
+        if fuller and store.path(trial) not in missing:
+            result = {"trial": trial.text, "engine": engine, **values}
+            missing[store.path(trial)] = store, trial, result
     if missing:
-        own = {key: value for key, value in provenance.items() if key not in ("config", "restored")}
-        content = json.dumps([*provenance.get("restored", []), own], indent=1, ensure_ascii=False)
-        write_atomically(results / plan.run / RESTORED, content.encode())
-    for trial, (store, values) in missing.items():
+        _note(provenance, results / plan.run)
+    for store, trial, values in missing.values():
         store.keep(trial, values)
-    return len(missing)
+    return dict(Counter(store.engine for store, _, _ in missing.values()))
+
+
+def _note(provenance: Mapping[str, Any], folder: Path) -> None:
+    """Note in the folder of a run where its trials come from: runs by their dates, each once."""
+    own = {key: value for key, value in provenance.items() if key not in ("config", "restored")}
+    earlier = [*read_restored(folder), *provenance.get("restored", []), own]
+    content = list({part["date"]: part for part in earlier}.values())
+    write_atomically(folder / RESTORED, json.dumps(content, indent=1, ensure_ascii=False).encode())
 
 
 def _provenance(published: Path) -> dict[str, Any]:
@@ -84,14 +94,14 @@ def _trials(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
 
 def _who(plan: Plan, stage: str, row: Row) -> tuple[Trial, str]:
     """The trial that a row is about, and the engine that trained it: the row has their hash."""
-    (hidden,) = (d["hidden"] for d in plan.config["datasets"] if d["name"] == row["dataset"])
-    power, eta = _number(row["lambda"]), _number(row["eta"])
-    cell = Cell(row["learner"], row["dataset"], hidden, row["configuration"], power)
-    trial = plan.trial(stage, cell, eta, float(row["alpha"]), int(row["seed"]))
-    for engine in ENGINES:
-        if trial.fingerprint(checksum(trial.dataset), engine) == row["trial"]:
-            return trial, engine
-    raise SnapError(f"the {stage} table has a trial that its run cannot have: {trial.text}")
+    for cell in plan.cells(row["learner"], row["dataset"], row["configuration"]):
+        if cell.lateral_inhibition == _number(row["lambda"]):
+            pair = _number(row["eta"]), float(row["alpha"])
+            trial = plan.trial(stage, cell, *pair, int(row["seed"]))
+            for engine in ENGINES:
+                if trial.fingerprint(checksum(trial.dataset), engine) == row["trial"]:
+                    return trial, engine
+    raise SnapError(f"the {stage} table has a trial that its run cannot have: {row['trial']}")
 
 
 def _outcome(row: Row) -> Row:

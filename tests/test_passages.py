@@ -1,0 +1,80 @@
+"""Passages that quote a run: the numbers in them, from made-up tables."""
+
+from __future__ import annotations
+
+import json
+
+import little_run
+from report_folder import provenance
+from snap.protocol import REFERENCE, SWITCHES, TEXT
+from snap.report.passages import MAKERS
+
+WHO = {"learner": "hebbian", "dataset": "MNIST", "configuration": "linear-linear"}
+
+
+def test_how_far_seeds_lie_apart(tmp_path):
+    rows = little_run.rows_of(little_run.as_in_the_paper())
+    (other,) = [
+        row
+        for row in rows["sequential"]
+        if row.items() >= {**WHO, "lambda": 16.0, "seed": 1}.items()
+    ]
+    other["accuracy"] += 0.1
+    little_run.write(tmp_path / "tables", rows)
+    made = MAKERS["spread"](tmp_path, {})
+    assert "| MNIST | hebbian | 0.002, 0.002 | 0.002, 0.102 |" in made
+    assert "| MNIST | sgd | 0.002, 0.002 | 0.002, 0.002 |" in made
+
+
+def test_pairs_beside_the_papers_and_at_the_edge_of_the_grid(tmp_path):
+    """Of three cells one has the paper's pair, one another that is as good, one is at an edge."""
+    best = {1.0: (0.1, 0.01), 2.0: (0.1, 0.01), 4.0: (0.3, 0.01)}
+    rows = {"search": [], "selected": []}
+    for power, pair in best.items():
+        for eta in (0.03, 0.1, 0.3):
+            for alpha in (0.003, 0.01, 0.03):
+                accuracy = {pair: 0.9, (0.1, 0.03): 0.89}.get((eta, alpha), 0.5)
+                point = {"lambda": power, "eta": eta, "alpha": alpha, "accuracy": accuracy}
+                rows["search"].append(WHO | point)
+        chosen = dict(zip(("eta", "alpha"), pair, strict=True)) | {"accuracy": 0.9}
+        rows["selected"].append(WHO | chosen | {"lambda": power, "status": "selected"})
+    little_run.write(tmp_path / "tables", rows)
+    printed = {1: [0.1, 0.01], 2: [0.1, 0.03], 4: [1, 0.5]}
+    made = MAKERS["pairs"](tmp_path, {"pairs": {"MNIST": {"linear-linear": printed}}})
+    assert made.splitlines()[-1] == "| MNIST | linear-linear | 1 | 1 | 0 | 1 | 2 to 2 | 1 |"
+
+
+def test_what_a_run_that_went_on_from_another_took(tmp_path):
+    little_run.write(tmp_path / "tables", little_run.rows_of(little_run.as_in_the_paper()))
+    seeds = {"seeds": [0, 1]}
+    config = {"iid": seeds, "sequential": seeds, "limits": {"train": None}}
+    last = provenance() | {"config": config}
+    first = last | {"hardware": {"cpu": "Another", "cores": 2}}
+    first["costs"] = last["costs"] | {"wall_seconds": 7200, "training_seconds": 3 * 3600}
+
+    def cost(restored):
+        (tmp_path / "provenance.json").write_text(json.dumps(last | {"restored": restored}))
+        return MAKERS["cost"](tmp_path, {})
+
+    assert "took 6 min on 2 cores of A Processor @ 2.60GHz: 2,096 trials" in cost([])
+    assert "with 2 seeds), " in cost([])
+    assert "took 12 min on 2 cores of A Processor @ 2.60GHz: " in cost([last])
+    both = cost([first])
+    assert "took 2 h 06 min (2 h 00 min on 2 cores of Another and 6 min on 2 cores of A" in both
+    assert "3.2 core hours of training" in both
+
+
+def test_the_papers_own_pairs(tmp_path):
+    assert MAKERS["best-with-papers"](tmp_path, {}) == "This variation has not been run."
+    numbers = little_run.as_in_the_paper()
+    little_run.run_of(tmp_path / "variations/paper-pairs", numbers)
+    made = MAKERS["best-with-papers"](tmp_path, {})
+    assert "| hebbian | linear-linear | 0.800 (λ = 16) | 0.500 (λ = 16) | 0.300 |" in made
+
+
+def test_the_switches_are_those_of_the_readings(tmp_path):
+    rows = MAKERS["switches"](tmp_path, {}).splitlines()[2:]
+    for row, name in zip(rows, SWITCHES, strict=True):
+        switch, text, reference = (cell.strip() for cell in row.split("|")[1:4])
+        assert switch == f"`{name}`"
+        assert (text, reference) == (getattr(TEXT, name), getattr(REFERENCE, name))
