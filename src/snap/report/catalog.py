@@ -76,7 +76,8 @@ KINDS = (
         "Experiment 2: tasks in sequence",
         (*FINAL, "curve"),
         {
-            "MNIST": "fig:mnist-hebb_top_performance",
+            "MNIST": "fig:mnist_hebb_combined_Forget_Model_Performance,"
+            " fig:mnist-hebb_top_performance",
             "FashionMNIST": "fig:fmnist_hebb_top_performance",
         },
     ),

@@ -29,7 +29,12 @@ from snap.report.passage_tables import (
 SIGNS = {"reproduced": "✓ reproduced", "partly": "~ partly", "not": "✗ not"}
 PUBLIC_CODE = 2.8e-3  # seconds per sample of the layers in the paper's public code, measured
 # Figures that show a claim of which another kind of figure is the proof.
-SHOWS = {"curves-paper": ("curves",), "retention": ("sequential", "curves")}
+SHOWS = {
+    "curves": ("curves", "headline"),
+    "curves-paper": ("curves", "headline"),
+    "retention": ("sequential", "curves"),
+    "sgd": ("sgd", "headline"),
+}
 
 
 def scorecard(folder: Path, paper: Paper) -> str:
