@@ -411,9 +411,17 @@ def test_only_what_belongs_together_is_published(workspace):
     assert not to.exists()
 
 
-def test_a_run_goes_on_from_published_results(finished, tmp_path):
+def test_a_run_goes_on_from_published_results(finished, tmp_path, monkeypatch):
     """In a fresh folder: of all trials, the ladder's alone are trained; the tables are the same."""
+    monkeypatch.setattr(publish, "LARGE", 5_000)  # some tables are packed, and some are not
     publish.publish(finished.folder / "results/smoke", tmp_path / "published")
+    assert publish.foreign(tmp_path / "published") == []
+    kinds = {path.suffix for path in (tmp_path / "published/tables").iterdir()}
+    assert kinds == {".csv", ".gz"}
+    page = (tmp_path / "published/report.html").read_text()
+    links = re.findall(r'href="\./(tables/[^"]+)', page)
+    assert {Path(link).suffix for link in links} == kinds
+    assert all((tmp_path / "published" / link).is_file() for link in links)
     work = Workspace(tmp_path / "work")
     work.folder.mkdir()
     work.configure(SMOKE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import tempfile
@@ -67,3 +68,13 @@ def read_result(path: Path) -> bytes:
     if wrong is not None:
         raise SnapError(f"{path} {wrong}: snap verify --remove lets the next run make it again")
     return path.read_bytes()
+
+
+def packed(path: Path) -> Path:
+    """Where a file is kept that is packed."""
+    return path.with_name(f"{path.name}.gz")
+
+
+def unpacked(path: Path) -> bytes:
+    """The content of a file, packed or not."""
+    return path.read_bytes() if path.exists() else gzip.decompress(packed(path).read_bytes())

@@ -33,7 +33,7 @@ def full_width(features: str) -> str:
     return f"{features},-prefer-256-bit" if "+avx512f" in features.split(",") else features
 
 
-# For all that numba compiles in this process: it is fixed at the first compilation, even if that came
+# For all that numba compiles in this process: its first compilation fixes it, even one that came
 # before this module was imported. numba's own setting goes first.
 if config.CPU_FEATURES is None:
     config.CPU_FEATURES = full_width(host.get_host_cpu_features())

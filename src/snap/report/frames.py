@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from snap.errors import SnapError
+from snap.files import packed, unpacked
 
 Frame: TypeAlias = pd.DataFrame
 TEXT_COLUMNS = (
@@ -41,11 +42,12 @@ class Tables:
     folder: Path
 
     def table(self, name: str) -> Frame:
-        return read(self.folder / f"{name}.csv")
+        path = self.folder / f"{name}.csv"
+        return read(packed(path) if packed(path).exists() else path)
 
     def checksum(self, name: str) -> str:
         """By which a figure or a verdict can be told to be from this table."""
-        return hashlib.sha256((self.folder / f"{name}.csv").read_bytes()).hexdigest()
+        return hashlib.sha256(unpacked(self.folder / f"{name}.csv")).hexdigest()
 
     @cached_property
     def search(self) -> Frame:

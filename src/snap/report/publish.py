@@ -8,6 +8,7 @@ it. What stands between is made from the published tables, and a test makes it a
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from snap.errors import SnapError
-from snap.files import write_atomically
+from snap.files import packed, write_atomically
 from snap.report import passages
 from snap.report.frames import Tables
 
@@ -37,6 +38,7 @@ KEPT = (
     "report.html",
 )
 MOST = 18_000_000  # bytes: results are part of every clone
+LARGE = 1_000_000  # bytes: a larger table is packed
 PASSAGE = re.compile(
     r"(?P<begin><!-- published: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )
@@ -58,24 +60,38 @@ def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None
         for path in sorted((other / "tables").glob("*.csv")):
             if path.name in ("selected.csv", "iid.csv", "sequential.csv"):
                 files[Path("variations") / name / path.name] = path
-    size = sum(path.stat().st_size for path in files.values())
+    contents = _packed({place: path.read_bytes() for place, path in files.items()})
+    size = sum(map(len, contents.values()))
     if size > MOST:
         raise SnapError(f"{size / 1e6:.1f} MB would be published, and {MOST / 1e6:.0f} is the most")
     if to.exists():
         shutil.rmtree(to)
-    for place, path in files.items():
+    for place, content in contents.items():
         (to / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, to / place)
-    checksums = {str(place): _checksum(to / place) for place in sorted(files)}
+        (to / place).write_bytes(content)
+    checksums = {str(place): _checksum(to / place) for place in sorted(contents)}
     record = {"run": _run(to), "files": checksums}
     write_atomically(to / RECORD, json.dumps(record, indent=1).encode())
     return size
 
 
+def _packed(contents: Mapping[Path, bytes]) -> dict[Path, bytes]:
+    """The files with large tables packed, and the page with links to those."""
+    found = dict(contents)
+    for place in [place for place in contents if place.match("tables/*.csv")]:
+        if len(found[place]) > LARGE:
+            found[packed(place)] = gzip.compress(found.pop(place), mtime=0)
+            link, page = f'{place}"'.encode(), Path("report.html")
+            found[page] = found[page].replace(link, f'{packed(place)}"'.encode())
+    return found
+
+
 def foreign(folder: Path) -> list[str]:
     """Figures of a run that were not drawn from the tables beside them."""
     tables = Tables(folder / "tables")
-    checksums = {path.stem: tables.checksum(path.stem) for path in tables.folder.glob("*.csv")}
+    files = [*tables.folder.glob("*.csv"), *tables.folder.glob("*.csv.gz")]
+    names = {path.name.partition(".")[0] for path in files}
+    checksums = {name: tables.checksum(name) for name in names}
     return [
         path.stem
         for path in sorted((folder / "figures").glob("*.json"))

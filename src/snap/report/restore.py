@@ -7,6 +7,8 @@ trained when its history is asked for. The ladder and the portraits are trained 
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,11 +18,11 @@ from typing import Any
 from snap.data.checksums import checksum
 from snap.engines import ENGINES
 from snap.errors import SnapError
-from snap.files import write_atomically
+from snap.files import unpacked, write_atomically
 from snap.plan import Plan
 from snap.report.provenance import RESTORED, read_restored
 from snap.report.publish import damaged
-from snap.rows import Row, read_rows
+from snap.rows import Row
 from snap.trial import SEMANTICS, Trial
 from snap.trials import Trials
 
@@ -75,10 +77,10 @@ def _provenance(published: Path) -> dict[str, Any]:
 def _trials(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
     """Every trial that the tables tell of, with its engine and its result: whole ones first."""
     sequences = _sequences(tables)
-    for row in read_rows(tables / "sequential.csv"):
+    for row in _rows(tables / "sequential.csv"):
         yield *_who(plan, "sequential", row), _outcome(row) | sequences[_key(row)]
     histories: dict[str, list[Row]] = {}
-    for row in read_rows(tables / "iid.csv"):
+    for row in _rows(tables / "iid.csv"):
         histories.setdefault(row["trial"], []).append(row)
     for rows in histories.values():
         points = [
@@ -88,7 +90,7 @@ def _trials(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
             if not row["diverged"]
         ]
         yield *_who(plan, "iid", rows[-1]), _outcome(rows[-1]) | {"history": points}
-    for row in read_rows(tables / "search.csv"):
+    for row in _rows(tables / "search.csv"):
         yield *_who(plan, "search", row), _outcome(row)
 
 
@@ -123,7 +125,7 @@ def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
         empty: Row = {"matrix": [], "epochs_per_task": [], "reached": [], "history": []}
         return found.setdefault(_key(row), empty)
 
-    for row in read_rows(tables / "matrix.csv"):
+    for row in _rows(tables / "matrix.csv"):
         sequence = of(row)
         if row["task"] == "1":
             sequence["matrix"].append([])
@@ -131,12 +133,16 @@ def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
         if row["epochs"]:
             sequence["epochs_per_task"].append(int(row["epochs"]))
             sequence["reached"].append(row["reached"] == "True")
-    for row in read_rows(tables / "curve.csv"):
+    for row in _rows(tables / "curve.csv"):
         tasks = [_number(value) for name, value in row.items() if name.startswith("task") and value]
         point = {"task": int(row["training"]), "epoch": int(row["epoch"]), "tasks": tasks}
         point |= {"accuracy": _number(row["accuracy"]), "samples": int(row["samples"])}
         of(row)["history"].append(point)
     return found
+
+
+def _rows(path: Path) -> list[Row]:
+    return list(csv.DictReader(io.StringIO(unpacked(path).decode(), newline="")))
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, ...]:
