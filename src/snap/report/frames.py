@@ -37,9 +37,15 @@ def read(path: Path) -> Frame:
 
 @dataclass(frozen=True)
 class Tables:
-    """The tidy tables in a folder, read when they are asked for."""
+    """The tidy tables in a folder, packed or not, read when they are asked for."""
 
     folder: Path
+
+    @property
+    def names(self) -> set[str]:
+        """Of the tables that are there."""
+        files = [*self.folder.glob("*.csv"), *self.folder.glob("*.csv.gz")]
+        return {path.name.partition(".")[0] for path in files}
 
     def table(self, name: str) -> Frame:
         path = self.folder / f"{name}.csv"

@@ -89,9 +89,7 @@ def _packed(contents: Mapping[Path, bytes]) -> dict[Path, bytes]:
 def foreign(folder: Path) -> list[str]:
     """Figures of a run that were not drawn from the tables beside them."""
     tables = Tables(folder / "tables")
-    files = [*tables.folder.glob("*.csv"), *tables.folder.glob("*.csv.gz")]
-    names = {path.name.partition(".")[0] for path in files}
-    checksums = {name: tables.checksum(name) for name in names}
+    checksums = {name: tables.checksum(name) for name in tables.names}
     return [
         path.stem
         for path in sorted((folder / "figures").glob("*.json"))

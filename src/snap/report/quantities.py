@@ -81,7 +81,7 @@ def short(configuration: str, learner: str = "hebbian") -> str:
 
 def table(tables: Tables, name: str) -> Frame:
     """A tidy table; a GapError where the run has none of that name."""
-    if not (tables.folder / f"{name}.csv").is_file():
+    if name not in tables.names:
         raise GapError(f"the run has no table {name}")
     frame: Frame = getattr(tables, name)
     return frame
