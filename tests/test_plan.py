@@ -124,14 +124,14 @@ def test_a_variation_shares_the_trials_that_its_choice_does_not_touch(variation)
     base, plan = load(CONFIG), load(read([ROOT / "config.yaml", variation]))
     assert plan.run == variation.stem
     assert set(plan.all_cells) < set(base.all_cells)
-    stages = {"validation": "iid sequential", "judged-on-test": "search iid"}[plan.run].split()
-    for cell in plan.all_cells:
-        for stage in stages:
-            trials = {spec.trial(stage, cell, 0.1, 0.1, seed=0) for spec in (base, plan)}
-            assert len(trials) == 1
-    changed = {"validation": "search", "judged-on-test": "sequential"}[plan.run]
-    trials = {spec.trial(changed, plan.all_cells[0], 0.1, 0.1, seed=0) for spec in (base, plan)}
-    assert len(trials) == 2
+    changed = {"validation": {"search"}, "judged-on-test": {"sequential"}, "paper-pairs": set()}
+    for stage, cell in product(("search", "iid", "sequential"), plan.all_cells):
+        trials = {spec.trial(stage, cell, 0.1, 0.1, seed=0) for spec in (base, plan)}
+        assert len(trials) == 1 + (stage in changed[plan.run])
+    own = [plan.pairs(cell) for cell in plan.all_cells] == [
+        [base.paper_pair(cell)] for cell in plan.all_cells
+    ]
+    assert own == (plan.run == "paper-pairs")
 
 
 def test_quick_keeps_every_dataset_configuration_and_lambda():
