@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from snap.config import merge
 from workspace import ROOT, SMOKE, Workspace
 
@@ -76,10 +78,14 @@ class Run(Workspace):
 
     def freeze(self) -> None:
         """Halt the jobs that are at work; SLURM takes them for running."""
-        beats = list((self.folder / "results/long/running").glob("*.json"))
-        assert beats
-        for beat in beats:
-            os.kill(json.loads(beat.read_text())["pid"], signal.SIGSTOP)
+        beats = (self.folder / "results/long/running").glob("*.json")
+        pids = [json.loads(beat.read_text())["pid"] for beat in beats]
+        alive = [
+            pid for pid in pids if psutil.pid_exists(pid)
+        ]  # a job that was killed left its beat
+        assert alive
+        for pid in alive:
+            os.kill(pid, signal.SIGSTOP)
         time.sleep(0.5)
 
     def kill(self) -> None:

@@ -27,8 +27,8 @@ SOURCES = (HERE / "kernels.py", HERE.parent / "growth.py", HERE / "compiling.py"
 def full_width(features: str) -> str:
     """A processor's features with vectors as wide as it has them.
 
-    LLVM prefers half of AVX-512's width where that once made a processor slower. These loops are up
-    to 1.5 times as fast with all of it.
+    LLVM prefers half of AVX-512's width where that once made a processor slower. On an Emerald
+    Rapids all of it makes Hebbian learning 1.1 to 1.3 times as fast, and SGD 0.93 times.
     """
     return f"{features},-prefer-256-bit" if "+avx512f" in features.split(",") else features
 
