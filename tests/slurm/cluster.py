@@ -124,6 +124,12 @@ class Cluster:
         self.processes[name].kill()
         self.processes[name].wait()
 
+    def resume(self, node: str) -> None:
+        """Put a node that is down back to work; SLURM refuses if it has come back by itself."""
+        command = ["scontrol", "update", f"nodename={node}", "state=resume"]
+        subprocess.run(command, capture_output=True, check=False)
+        self.until_node("mixed", "allocated", "idle")
+
     def until_node(self, *states: str) -> None:
         """Wait until the node is in one of these states."""
 

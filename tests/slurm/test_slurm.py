@@ -169,7 +169,7 @@ def test_a_node_in_trouble(cluster, undisturbed, tmp_path):
     kept = run.stored()
     node = slurm("sinfo", "-h", "-o", "%n").split()[0]
     slurm("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
-    slurm("scontrol", "update", f"nodename={node}", "state=resume")
+    cluster.resume(node)
     run.finish()
     assert list(run.jobs()) == [job], "SLURM itself started the same job again"
     restarts = re.search(r"Restarts=(\d+)", slurm("scontrol", "show", "job", job))
