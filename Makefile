@@ -5,12 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
-.PHONY: help reproduce paper test test-slurm test-kill lint format bench load variations restore publish clean rulegraph
+.PHONY: help reproduce paper test test-slurm test-random test-kill lint format bench load variations restore publish clean rulegraph
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-# Anew whenever the pinned versions change; the stamp comes last, so half an install is no install.
+# Made again when the pinned versions change. The stamp comes last: half an install does not count.
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "$(PYTHON) is older than 3.11: try make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -19,7 +19,7 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/snap compile
 	@touch $@
 
-# PROFILE=profiles/slurm runs it on a cluster. Started without a shell, it hears when make is ended.
+# PROFILE=profiles/slurm runs it on a cluster. No shell in between, so that a signal to make reaches it.
 define run
 	@$(BIN)/python workflow/run.py $(1) $(if $(PROFILE),--workflow-profile $(PROFILE))
 endef
@@ -37,6 +37,10 @@ test: $(VENV)/installed lint  ## run every test
 
 test-slurm: $(VENV)/installed  ## run everything through a SLURM on this machine (as root)
 	$(BIN)/pytest -m slurm --durations 0
+
+test-random: $(VENV)/installed  ## try other generated examples, ten times as many
+	HYPOTHESIS_PROFILE=random MORE_EXAMPLES=10 $(BIN)/pytest tests/test_bad_input.py tests/test_trial.py \
+	  tests/test_paper_tables.py
 
 KILLS ?= 20
 test-kill: $(VENV)/installed  ## kill a run KILLS times and compare what comes of it

@@ -2,7 +2,7 @@
 #
 # Where a number comes from, one step at a time, each step's files under the name of its step:
 #   results/<run>/report.html
-#   results/<run>/figures/<figure>.{png,pdf,csv}, paper/<table>.{csv,md,tex}, claims.{json,csv}
+#   results/<run>/figures/<figure>.{png,pdf,csv}, paper_tables/<table>.{csv,md,tex}, claims.{json,csv}
 #   results/<run>/tables/<table>.csv
 #   results/<run>/{iid,sequential}/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
 #   results/<run>/select/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
@@ -33,18 +33,28 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/progress.smk"
 
 
+# The targets name every result, not only the last: a file that is missing is made again.
+
+
 rule pairs:
     input:
-        TABLES["selected"],
+        SEARCHED,
+        SELECTED,
 
 
 rule tables:
     input:
+        PARTS,
+        collect(WEIGHTS, dataset=PLAN.datasets),
         collect(TABLE, table=TABLES),
+        CHECKED,
 
 
 rule all:
     default_target: True
     input:
         rules.tables.input,
+        collect(FIGURE, figure=FIGURES, form=["png", "pdf", "csv", "json"]),
+        collect(PAPER_TABLE, name=PAPER_TABLES, form=["csv", "md", "tex", "json"]),
+        collect(CLAIMS, form=["json", "csv"]),
         PAGE,

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from snap.data import store, synthetic
 from snap.data.samples import Samples
 from snap.errors import SnapError
+
+# The same generated examples in every run; `make test-random` tries others, and many more.
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("random", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(scope="session")

@@ -114,7 +114,7 @@ class Run:
         return left
 
     def forget_heartbeats(self) -> int:
-        beats = list(self.workspace.folder.glob("results/smoke/running/*.json"))
+        beats = list(self.workspace.folder.glob("results/smoke/heartbeats/*.json"))
         for beat in beats:
             beat.unlink()
         return len(beats)

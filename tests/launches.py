@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from snap.data.samples import Samples
-from snap.engines.batched import BatchedPopulation
+from snap.engines.torch_population import TorchPopulation
 from snap.experiments import initial_weights
 from snap.trial import Configuration, Trial
 
@@ -49,7 +49,7 @@ def per_step(configuration: Configuration, hidden: int = 64, population: int = 2
     samples = Samples(rng.integers(0, 256, (20, 784), dtype=np.uint8), rng.integers(0, 10, 20))
     one = Trial(configuration, 0.01, 2, 0.1, hidden=hidden)
     trials = [dataclasses.replace(one, eta=0.1 / (n + 1)) for n in range(population)]
-    engine = BatchedPopulation(trials, [initial_weights(t, 784) for t in trials], samples)
+    engine = TorchPopulation(trials, [initial_weights(t, 784) for t in trials], samples)
     counted = []
     for steps in (2, 3):
         with Counter() as counter:

@@ -6,12 +6,11 @@ import copy
 from pathlib import Path
 from typing import Any
 
+from snap.learners import HEBBIAN, SGD
+from snap.pipeline.rows import COLUMNS, write_rows
 from snap.report.frames import Tables
-from snap.rows import COLUMNS, write_rows
-from snap.trial import PAPER_NAMES, SGD_CONFIGURATIONS
 
-SGD_NAMES = [configuration.name for configuration in SGD_CONFIGURATIONS]
-CELLS = [("hebbian", name) for name in PAPER_NAMES] + [("sgd", name) for name in SGD_NAMES]
+CELLS = [(one.name, name) for one in (HEBBIAN, SGD) for name in one.paper_configurations]
 BEST, OTHER = 16.0, 1.0  # λ
 
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import yaml
 
-from snap.config import merge, read
-from snap.plan import Plan
+from snap.pipeline.config import merge, read
+from snap.pipeline.plan import Plan
+from snap.pipeline.rows import COLUMNS, write_rows
 from snap.report import catalog
-from snap.rows import COLUMNS, write_rows
 
 ROOT = Path(__file__).parents[1]
 SEEDS = (5, 10, 20)

@@ -99,7 +99,7 @@ def build(folder: Path) -> Run:
             _json(folder / "figures" / f"{name}.json", about | _words(title, dataset))
             (folder / "figures" / f"{name}.png").write_bytes(png(1600, 900))
     for name, title in TABLES.items():
-        _json(folder / "paper" / f"{name}.json", _table(name, title))
+        _json(folder / "paper_tables" / f"{name}.json", _table(name, title))
     _json(folder / "claims.json", [_verdict(*claim, n) for claim in CLAIMS for n in (0, 1)])
     _json(folder / "provenance.json", provenance())
     return Run(folder, figures, list(TABLES))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gzip
 import multiprocessing
 import os
@@ -18,16 +19,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snap.data import idx, sources, store
+from snap.data.datasets import DATASETS, FILES
 from snap.data.samples import Samples
 from snap.errors import SnapError
 
-NAMES = sources.FILES
+NAMES = FILES
 
 
 @pytest.fixture
 def fake(monkeypatch, synthetic_root):
     """Pretend that MNIST has the synthetic content, so that sources can be tried without it."""
-    monkeypatch.setitem(store.CHECKSUMS, "MNIST", store.CHECKSUMS["Synthetic"])
+    fake = dataclasses.replace(DATASETS["Synthetic"], name="MNIST", made=False)
+    monkeypatch.setitem(DATASETS, "MNIST", fake)
     return synthetic_root / "Synthetic" / "raw"
 
 
@@ -262,7 +265,7 @@ def test_a_full_disk(tmp_path):
     code = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from snap.cli import main\n"
+        "from snap.cli.main import main\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))\n"
         "sys.exit(main(['data', 'fetch', '--dataset', 'Synthetic', '--dir', sys.argv[1]]))\n"
     )
@@ -289,8 +292,9 @@ def test_two_processes_fetching_at_once(tmp_path):
 SLOW_FETCH = """
 import sys, time
 from pathlib import Path
-from snap.cli import main
+from snap.cli.main import main
 from snap.data import sources, store
+from snap.data.datasets import DATASETS
 
 here, log = Path(sys.argv[1]), Path(sys.argv[2])
 
@@ -300,7 +304,8 @@ def slow(dataset):
     time.sleep(2)
     return sources.folder(here)(dataset)
 
-store.CHECKSUMS["MNIST"] = store.CHECKSUMS["Synthetic"]
+fake = dataclasses.replace(DATASETS["Synthetic"], name="MNIST", made=False)
+DATASETS["MNIST"] = fake
 sources.DOWNLOADS = {"a slow mirror": slow}
 sys.exit(main(["data", "fetch", "--dataset", "MNIST", "--dir", sys.argv[3]]))
 """

@@ -14,7 +14,7 @@ import pytest
 
 from snap import Iid, Trial
 from snap.files import write_atomically, write_result
-from snap.rows import COLUMNS, read_rows, write_rows
+from snap.pipeline.rows import COLUMNS, read_rows, write_rows
 
 TRIAL = Trial(
     "linear-linear", 1.0, 4, 0.0, "Synthetic", experiment=Iid(1), hidden=4, train_limit=300

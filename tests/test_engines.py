@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from snap import Iid, Protocol, Sequential, SnapError, Trial, train_from
-from snap.engines import population_class, resolve
+from snap.engines import ACCELERATORS, population_class, resolve
 from snap.experiments import run
 from snap.growth import FOCUSES, GROWTHS
+from snap.learners import HEBBIAN, SGD
 from snap.protocol import SWITCHES
-from snap.trial import PAPER_NAMES, SGD_CONFIGURATIONS
 
 FAST = ("cpu", "torch")
 HIDDEN = 8
@@ -45,7 +45,7 @@ def compare(trial, samples, count, dtype, tolerance, hidden=HIDDEN, seed=0):
 
 @pytest.mark.parametrize("power", [0.5, 2, 32])
 @pytest.mark.parametrize("protocol", ["text", "reference"])
-@pytest.mark.parametrize("name", PAPER_NAMES)
+@pytest.mark.parametrize("name", HEBBIAN.paper_configurations)
 @pytest.mark.parametrize(
     ("dtype", "count", "tolerance"), [(np.float64, 300, 1e-8), (np.float32, 30, 1e-3)]
 )
@@ -55,7 +55,7 @@ def test_hebbian(tiny_samples, name, protocol, power, dtype, count, tolerance):
 
 
 @pytest.mark.parametrize("protocol", ["text", "reference"])
-@pytest.mark.parametrize("configuration", SGD_CONFIGURATIONS, ids=lambda c: c.name)
+@pytest.mark.parametrize("configuration", SGD.paper_configurations)
 @pytest.mark.parametrize(
     ("dtype", "count", "tolerance"), [(np.float64, 300, 1e-8), (np.float32, 30, 1e-3)]
 )
@@ -136,8 +136,8 @@ def test_engines_agree_on_overflow(tiny_samples, learner):
 
 def test_predictions_agree(tiny_samples):
     for name, learner in [
-        *((name, "hebbian") for name in PAPER_NAMES),
-        *((configuration.name, "sgd") for configuration in SGD_CONFIGURATIONS),
+        *((name, "hebbian") for name in HEBBIAN.paper_configurations),
+        *((name, "sgd") for name in SGD.paper_configurations),
     ]:
         hebbian = {"lateral_inhibition": 4, "eta": 0.1} if learner == "hebbian" else {}
         trial = Trial(name, 0.03, learner=learner, hidden=HIDDEN, **hebbian)
@@ -315,10 +315,10 @@ def test_pixels_and_the_same_as_numbers_are_one_input(tiny_samples):
 
 
 def test_auto_is_cpu_where_there_is_no_cuda(monkeypatch):
-    monkeypatch.setattr("snap.engines._has_cuda", lambda: False)
+    monkeypatch.setitem(ACCELERATORS, "cuda", lambda: False)
     assert resolve("auto", "auto") == ("cpu", "cpu")
     assert resolve("torch", "auto") == ("torch", "cpu")
-    monkeypatch.setattr("snap.engines._has_cuda", lambda: True)
+    monkeypatch.setitem(ACCELERATORS, "cuda", lambda: True)
     assert resolve("auto", "auto") == ("torch", "cuda")
     assert resolve("torch", "auto") == ("torch", "cuda")
     assert resolve("auto", "cpu") == ("cpu", "cpu")

@@ -10,8 +10,9 @@ import pytest
 
 from snap import Iid, Sequential, SnapError, Trial
 from snap.data.samples import Samples
-from snap.engines.cpu import CpuPopulation
+from snap.engines.cpu_population import CpuPopulation
 from snap.experiments import initial_weights, random_stream, run
+from snap.learners import HEBBIAN, LEARNERS
 
 PLAN = Sequential(threshold=0.8, max_epochs=3, curve_every=100)
 
@@ -195,3 +196,29 @@ def test_bad_calls(small):
     only_zeros = dataclasses.replace(small, train=small.train.take(zeros))
     with pytest.raises(SnapError, match="no samples of the task"):
         run([trial(experiment=PLAN)], only_zeros)
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu", "torch"])
+def test_a_learner_is_told_when_a_task_has_ended(small, monkeypatch, engine):
+    """Once per task, in order, with the network as it is then and the task's own samples."""
+    told = []
+
+    def end_task(network, samples):
+        told.append((network.seen, sorted(set(samples.labels.tolist()))))
+
+    monkeypatch.setitem(LEARNERS, "hebbian", dataclasses.replace(HEBBIAN, end_task=end_task))
+    experiment = Sequential(tasks=((0, 1), (7,)), max_epochs=1)
+    trial = Trial(
+        "linear-linear",
+        0.1,
+        4,
+        0.1,
+        dataset="Synthetic",
+        experiment=experiment,
+        hidden=4,
+        train_limit=100,
+        test_limit=100,
+    )
+    (result,) = run([trial], small, engine)
+    assert [labels for _, labels in told] == [[0, 1], [7]]
+    assert 0 < told[0][0] < told[1][0] == result.samples

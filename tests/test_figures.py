@@ -12,7 +12,7 @@ import yaml
 from PIL import Image
 
 from little_run import as_in_the_paper, rows_of, write
-from snap.cli import main
+from snap.cli.main import main
 from snap.errors import SnapError
 from snap.protocol import LADDER
 from snap.report import catalog

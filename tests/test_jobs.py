@@ -14,13 +14,15 @@ import time
 import numpy as np
 import pytest
 
-from snap import Iid, Sequential, SnapError, Trial, costs, jobs
+from snap import Iid, Sequential, SnapError, Trial
 from snap.data.samples import Samples
 from snap.data.store import load
 from snap.experiments import run
-from snap.rows import COLUMNS, SEARCH, read_rows, table, write_rows
-from snap.status import LEDGER, Heartbeat, line, report, state, write_plan
-from snap.trials import Trials
+from snap.pipeline import costs, jobs
+from snap.pipeline.rows import COLUMNS, SEARCH, read_rows, table, write_rows
+from snap.pipeline.status import LEDGER, Heartbeat, line, report, state, write_plan
+from snap.pipeline.training import Workplace
+from snap.pipeline.trial_store import TrialStore
 
 TEXT = Trial(
     "sigmoid-sigmoid-neuron",
@@ -56,29 +58,29 @@ def selected(tmp_path, *files, **changes):
 
 
 def test_a_search_trains_every_point_once(tmp_path, synthetic_root):
-    running = {"threads": 1, "store": tmp_path / "trials", "data": synthetic_root}
     out, ledger = tmp_path / "out.csv", tmp_path / "ledger.json"
-    jobs.search(spec([(0.1, 0.3), (0.1, 0.03)]), out, ledger=ledger, **running)
+    place = Workplace(tmp_path / "trials", synthetic_root, ledger=ledger)
+    jobs.search(spec([(0.1, 0.3), (0.1, 0.03)]), [], out, place)
     first = out.read_bytes()
     assert json.loads(ledger.read_text())["trained"] == 2
-    jobs.search(spec([(0.1, 0.3), (0.1, 0.03)]), out, ledger=ledger, **running)
+    jobs.search(spec([(0.1, 0.3), (0.1, 0.03)]), [], out, place)
     assert json.loads(ledger.read_text()) | {"trained": 0} == json.loads(ledger.read_text())
     assert out.read_bytes() == first
     # A grid that grew trains the new point only.
-    jobs.search(spec([(0.1, 0.3), (0.1, 0.03), (0.7, 0.3)]), out, ledger=ledger, **running)
+    jobs.search(spec([(0.1, 0.3), (0.1, 0.03), (0.7, 0.3)]), [], out, place)
     assert json.loads(ledger.read_text())["trained"] == 1
     assert len(read_rows(out)) == 3
 
 
 def test_kept_trials_are_used_only_if_they_are_what_was_written(tmp_path, small):
     trial = dataclasses.replace(TEXT, alpha=0.1, eta=0.1)
-    store = Trials(tmp_path, small.checksum, "cpu")
+    store = TrialStore(tmp_path, small.checksum, "cpu")
     assert store.get(trial) is None
     (result,) = run([trial], small)
     store.put(result)
     assert store.get(trial) == result.to_dict()
-    assert Trials(tmp_path, small.checksum, "torch").get(trial) is None
-    assert Trials(tmp_path, "other data", "cpu").get(trial) is None
+    assert TrialStore(tmp_path, small.checksum, "torch").get(trial) is None
+    assert TrialStore(tmp_path, "other data", "cpu").get(trial) is None
     path = store.path(trial)
     whole = path.read_text()
     for damaged in (whole[:-20], whole.replace('"accuracy": 0.', '"accuracy": 1.', 1), "[]", ""):
@@ -174,14 +176,14 @@ def test_all_diverged_is_reported_and_stops_nothing(tmp_path, synthetic_root):
     rows = [{"eta": 0.1, "alpha": a, "diverged": 3} for a in (0.1, 0.3)]
     row = selected(tmp_path, points(tmp_path / "a.csv", rows))
     assert (row["eta"], row["alpha"], row["status"]) == ("", "", "all diverged")
-    running = {"threads": 1, "store": tmp_path / "trials", "data": synthetic_root}
+    place = Workplace(tmp_path / "trials", synthetic_root)
     final = {"engine": "cpu", "cells": [{"trials": [TEXT.text]}]}
-    jobs.iid(final, [tmp_path / "selected.csv"], tmp_path / "iid.csv", **running)
+    jobs.iid(final, [tmp_path / "selected.csv"], tmp_path / "iid.csv", place)
     assert read_rows(tmp_path / "iid.csv") == []
     sequence = dataclasses.replace(TEXT, experiment=Sequential())
-    outputs = [tmp_path / name for name in ("seq.csv", "matrix.csv", "curve.csv")]
+    outputs = [tmp_path / name for name in ("seq.csv", "seq.matrix.csv", "seq.curve.csv")]
     final["cells"][0]["trials"] = [sequence.text]
-    jobs.sequential(final, [tmp_path / "selected.csv"], *outputs, **running)
+    jobs.sequential(final, [tmp_path / "selected.csv"], outputs[0], place)
     assert [read_rows(path) for path in outputs] == [[], [], []]
 
 
@@ -214,7 +216,7 @@ def test_validation_never_sees_the_test_labels(tmp_path, synthetic_root, monkeyp
             store = tmp_path / f"{split}-{name}"
             out = store / "search.csv"
             trial = dataclasses.replace(TEXT, split=split, train_limit=None)
-            jobs.search(spec(pairs, trial), out, threads=1, store=store, data=synthetic_root)
+            jobs.search(spec(pairs, trial), [], out, Workplace(store, synthetic_root))
             found[split, name] = selected(tmp_path, out, configuration=TEXT.configuration.name)
     assert found["validation", "honest"] == found["validation", "corrupted"]
     assert found["test", "honest"] != found["test", "corrupted"]
@@ -284,7 +286,7 @@ def test_state_of_a_run(tmp_path):
     write_plan(plan, "demo", 2, [work[0] | {"due": True}, *work[1:]])
     assert state(plan)["stages"]["search"]["jobs_done"] == 1
     write_plan(plan, "demo", 2, work)
-    with Heartbeat(tmp_path / "running", str(tmp_path / "2.csv"), 5, 1) as beat:
+    with Heartbeat(tmp_path / "heartbeats", str(tmp_path / "2.csv"), 5, 1) as beat:
         beat.progress(TEXT, 50, 50)
         beat.trial_done()
         now = state(plan)
@@ -294,9 +296,9 @@ def test_state_of_a_run(tmp_path):
 
 
 def test_a_dead_jobs_heartbeat_is_not_believed(tmp_path):
-    beat = Heartbeat(tmp_path / "running", "job", 1, 0)
+    beat = Heartbeat(tmp_path / "heartbeats", "job", 1, 0)
     beat.__enter__()
-    path = next((tmp_path / "running").glob("*.json"))
+    path = next((tmp_path / "heartbeats").glob("*.json"))
     content = json.loads(path.read_text())
     done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], stdout=-1)
     content["pid"] = int(done.stdout)
@@ -313,15 +315,15 @@ def test_jobs_on_other_machines_are_seen_and_counted(tmp_path):
     work = {"stage": "search", "output": "there.csv", "trials": 2, "cost": 60.0, "ledger": ""}
     write_plan(tmp_path / "plan.json", "demo", None, [work], "a-name")
     assert state(tmp_path / "plan.json")["seconds_left"] == 60
-    with Heartbeat(tmp_path / "running", "there.csv", 2, 0, threads=3):
-        path = next((tmp_path / "running").glob("*.json"))
+    with Heartbeat(tmp_path / "heartbeats", "there.csv", 2, 0, threads=3):
+        path = next((tmp_path / "heartbeats").glob("*.json"))
         path.write_text(path.read_text().replace(socket.gethostname(), "node7"))
         now = state(tmp_path / "plan.json")
         assert now["seconds_left"] == 20
         assert "running on node7: there.csv: trial 1 of 2" in report(now)
 
 
-def test_costs_of_a_run_on_slurm(tmp_path):
+def test_costs_of_a_run_on_slurm(tmp_path, monkeypatch):
     """What SLURM gave, and how long another number of cores would take."""
     ledger = dict.fromkeys(LEDGER, 0.0)
     work = []
@@ -346,10 +348,9 @@ def test_costs_of_a_run_on_slurm(tmp_path):
         costs.cost_table(found)
     )
 
-    class Same:
-        def work(self, stage):
-            return [job for job in work if job["stage"] == stage]
-
-    wall = costs.projected(found, Same(), [1, 2, 3, 6])["wall_seconds"]
+    monkeypatch.setattr(
+        costs, "work_of", lambda _, stage: [job for job in work if job["stage"] == stage]
+    )
+    wall = costs.projected(found, None, [1, 2, 3, 6])["wall_seconds"]
     # Jobs of 40 s: four searches and then two runs in sequence.
     assert wall == {1: 240, 2: 80 + 40, 3: 80 + 40, 6: 40 + 40}

@@ -14,8 +14,10 @@ import pytest
 import report_folder
 from report_folder import CLAIMS, DATASETS, KINDS, TABLES, Run
 from snap.errors import SnapError
+from snap.pipeline import provenance
+from snap.pipeline.config import read
 from snap.protocol import AGREED, SWITCHES
-from snap.report import claims, page, provenance
+from snap.report import claims, page
 from snap.trial import SEMANTICS
 
 HOSTILE = [
@@ -61,6 +63,10 @@ class Reader(HTMLParser):
 
     def values(self, attribute: str) -> list[str]:
         return [a[attribute] for _, a in self.elements if a.get(attribute) is not None]
+
+
+ROOT = Path(__file__).parents[1]
+CONFIG = read([ROOT / "config.yaml"]) | {"limits": {"train": None, "test": None}}
 
 
 @pytest.fixture
@@ -117,7 +123,7 @@ def test_every_table_is_on_the_page(run, read):
     for name, title in TABLES.items():
         assert title in read.text
         for ending in ("csv", "md", "tex"):
-            assert f"./paper/{name}.{ending}" in links
+            assert f"./paper_tables/{name}.{ending}" in links
     assert read.text.count("0.708 ± 0.004") >= len(TABLES)
     assert "diverged" in read.text
     assert "missing" in read.text
@@ -207,8 +213,8 @@ def with_text(run: Run, text: str) -> Reader:
     words = {"title": text, "caption": text, "alt": text, "paper": text, "gaps": [text]}
     run.change("figures/iid.json", section=text, dataset=text, **words)
     run.change("figures/headline.json", **words)
-    run.change("paper/growth.json", title=text, caption=text, columns=[text] * 6)
-    run.change("paper/growth.json", rows=[[text] * 6])
+    run.change("paper_tables/growth.json", title=text, caption=text, columns=[text] * 6)
+    run.change("paper_tables/growth.json", rows=[[text] * 6])
     test = {"what": text, "value": text, "wanted": text, "outcome": text}
     run.change("claims.json", id=text, claim=text, where=text, dataset=text, reason=text)
     run.change("claims.json", numbers=text, seeds=text, figure=text, tests=[test])
@@ -254,7 +260,7 @@ def test_captions_hold_no_raw_markup_files_links_or_images(tmp_path):
     [
         "figures/curves-MNIST.png",
         "figures/curves-MNIST.json",
-        "paper/metrics.json",
+        "paper_tables/metrics.json",
         "claims.json",
         "provenance.json",
     ],
@@ -347,11 +353,15 @@ def plan(tmp_path) -> Path:
 
 
 def test_provenance_tells_what_was_trained_and_how_long_it_took(plan, tmp_path):
-    config = {"run": "quick", "reduced": "less", "lambdas": [1]}
+    config = CONFIG | {"run": "quick", "limits": {"train": 100, "test": None}}
     output = tmp_path / "provenance.json"
     provenance.write(config, plan, tmp_path, output)
     found = json.loads(output.read_text())
-    assert (found["run"], found["reduced"], found["config"]) == ("quick", "less", config)
+    assert (found["run"], found["reduced"], found["config"]) == (
+        "quick",
+        "100 training samples",
+        config,
+    )
     assert found["semantics"] == SEMANTICS
     assert found["costs"]["stages"]["search"] == {
         "jobs": 2,
@@ -368,12 +378,12 @@ def test_provenance_tells_what_was_trained_and_how_long_it_took(plan, tmp_path):
 
 
 def test_provenance_does_without_plan_git_repository_and_cpuinfo(tmp_path, monkeypatch):
-    found = provenance.collect({}, tmp_path / "quick" / "plan.json", tmp_path)
-    assert (found["run"], found["reduced"]) == ("quick", "")
+    found = provenance.collect(CONFIG, tmp_path / "quick" / "plan.json", tmp_path)
+    assert (found["run"], found["reduced"]) == ("paper", "")
     assert found["costs"] is None
     assert found["git"] is None
     monkeypatch.setenv("PATH", "")
-    assert provenance.collect({}, tmp_path / "plan.json", tmp_path)["git"] is None
+    assert provenance.collect(CONFIG, tmp_path / "plan.json", tmp_path)["git"] is None
     assert provenance._cpu(tmp_path / "none") == (provenance.platform.processor() or None)
 
 
@@ -381,11 +391,11 @@ def test_provenance_knows_the_commit_and_changes_to_it(tmp_path):
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
     subprocess.run([*git, "init", "--quiet"], check=True)
     subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "one"], check=True)
-    clean = provenance.collect({}, tmp_path / "plan.json", tmp_path)["git"]
+    clean = provenance.collect(CONFIG, tmp_path / "plan.json", tmp_path)["git"]
     assert re.fullmatch("[0-9a-f]{40}", clean["commit"])
     assert clean["changed"] is False
     (tmp_path / "new").touch()
-    changed = provenance.collect({}, tmp_path / "plan.json", tmp_path)["git"]
+    changed = provenance.collect(CONFIG, tmp_path / "plan.json", tmp_path)["git"]
     assert changed == clean | {"changed": True}
 
 
@@ -396,7 +406,7 @@ def test_provenance_reads_the_processor(tmp_path):
 
 def test_provenance_names_versions_and_imports_none_of_them(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from snap.report.provenance import collect;"
+        "import sys; from pathlib import Path; from snap.pipeline.provenance import collect;"
         "found = collect({}, Path('plan.json'), Path('.'))['versions'];"
         "assert found['python'].count('.') == 2 and found['snap'] and found['torch'], found;"
         "heavy = {'numpy', 'numba', 'torch', 'snakemake', 'pandas', 'matplotlib'};"

@@ -20,9 +20,9 @@ from matplotlib.mathtext import MathTextParser
 import little_run
 from little_run import changed, run_of
 from snap import SnapError, Trial
-from snap.config import merge, read
 from snap.growth import plasticity
-from snap.plan import Plan
+from snap.pipeline.config import merge, read
+from snap.pipeline.plan import Plan
 from snap.report import paper_tables
 from snap.report.table_formats import (
     PaperTable,
@@ -176,7 +176,7 @@ def test_every_table_is_made_of_a_run_and_of_no_results(name, tables, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_words_of_the_configuration_are_only_words(name, tables):
-    table = make(name, tables, config(run="mine", reduced=HOSTILE))
+    table = make(name, tables, config(run=HOSTILE))
     check_formats(table)
     if name not in ("growth-equations", "notation"):
         assert "<script>alert(1)</script>" in table.caption.text

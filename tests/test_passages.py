@@ -7,7 +7,7 @@ import json
 import little_run
 from report_folder import provenance
 from snap.protocol import REFERENCE, SWITCHES, TEXT
-from snap.report.passages import MAKERS
+from snap.publishing.passages import MAKERS
 
 WHO = {"learner": "hebbian", "dataset": "MNIST", "configuration": "linear-linear"}
 

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from snap import REFERENCE, TEXT, SnapError, Trial, specs
-from snap.config import merge, read
-from snap.plan import Plan
-from snap.trial import PAPER_NAMES
+from snap import REFERENCE, TEXT, SnapError, Trial
+from snap.learners import HEBBIAN
+from snap.pipeline import specs
+from snap.pipeline.config import merge, read
+from snap.pipeline.plan import Plan
+from snap.pipeline.reduced import words
+from snap.pipeline.work import work_of
 
 ROOT = Path(__file__).parents[1]
 SCHEMA, PAPER = ROOT / "workflow/schemas/config.schema.yaml", ROOT / "workflow/paper.yaml"
@@ -78,7 +81,7 @@ def test_the_papers_pairs_are_all_there():
     for dataset, rows in PRINTED.items():
         for row in rows.strip().splitlines():
             power, pairs = row.split(" | ")
-            for name, pair in zip(PAPER_NAMES, pairs.split(), strict=True):
+            for name, pair in zip(HEBBIAN.paper_configurations, pairs.split(), strict=True):
                 eta, alpha = pair.split(",")
                 printed[dataset, name, float(power)] = (float(eta), float(alpha))
     assert len(printed) == 112
@@ -100,14 +103,14 @@ def test_the_union_grid_holds_every_pair_and_the_texts_grid_does_not():
 def test_the_paper_in_numbers():
     plan = load(CONFIG)
     assert len(plan.all_cells) == 2 * 7 * 8 + 2 * 4
-    trials = {stage: sum(w["trials"] for w in plan.work(stage)) for stage in ("search", "iid")}
+    trials = {stage: sum(w["trials"] for w in work_of(plan, stage)) for stage in ("search", "iid")}
     assert trials == {"search": 2 * 7 * 8 * 25 + 2 * 4 * 5, "iid": 3 * 120}
-    assert plan.reduced == ""
+    assert words(plan.config) == ""
 
 
 def test_pairs_from_the_paper_need_no_search():
     plan = load(merge(CONFIG, {"search": {"grid": None, "pairs": "paper"}}))
-    assert {work["learner"] for work in plan.work("search")} == {"sgd"}
+    assert {work["learner"] for work in work_of(plan, "search")} == {"sgd"}
     cell = plan.cells("hebbian", "MNIST", "sigmoid-sigmoid-neuron")[5]
     assert plan.given_pair(cell) == (0.003, 0.3)
 
@@ -116,7 +119,7 @@ def test_pairs_from_the_paper_need_no_search():
 def test_presets_are_valid_and_say_that_they_are_reduced(preset):
     plan = load(read([ROOT / "config.yaml", preset]))
     assert plan.run == preset.stem
-    assert plan.reduced
+    assert words(plan.config)
 
 
 @pytest.mark.parametrize("variation", sorted((ROOT / "workflow/variations").glob("*.yaml")))
@@ -209,7 +212,7 @@ def test_ladder_and_portraits_pass_over_what_a_run_does_not_have():
     plan = load(merge(CONFIG, {"lambdas": [1], "configurations": ["sigmoid-linear-neuron"]}))
     assert plan.ladder_cells == []
     assert [f[0] for f in plan.portrait_families("MNIST")] == ["sgd", "sgd", "sgd"]
-    assert plan.work("ladder") == []
+    assert work_of(plan, "ladder") == []
 
 
 BAD = {
@@ -262,7 +265,7 @@ BAD = {
     "a seed twice": (changed("sequential.seeds", [1, 1]), "sequential.seeds"),
     "an empty task": (changed("sequential.tasks", [[0, 1], []]), "sequential.tasks.1"),
     "a class twice": (changed("sequential.tasks", [[0, 1], [1, 2]]), "sequential"),
-    "class eleven": (changed("sequential.tasks", [[0, 11]]), "sequential.tasks.0.1"),
+    "class eleven": (changed("sequential.tasks", [[0, 11]]), "sequential"),
     "a threshold of 80": (changed("sequential.threshold", 80), "sequential.threshold"),
     "no task epoch": (changed("sequential.max_epochs", 0), "sequential.max_epochs"),
     "judged on both": (changed("sequential.judged_on", "both"), "sequential.judged_on"),

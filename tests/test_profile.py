@@ -9,8 +9,10 @@ import sys
 
 import pytest
 
-from snap.config import read
-from snap.plan import STAGES, Plan
+from snap.learners import HEBBIAN
+from snap.pipeline.config import read
+from snap.pipeline.plan import Plan
+from snap.pipeline.work import STAGES, work_of
 from workspace import ROOT, SMOKE, Workspace
 
 PROFILE = ROOT / "workflow/profiles/slurm"
@@ -64,7 +66,7 @@ def test_the_three_lines_reach_the_jobs(tmp_path, line, mine, expected):
 
 def test_everything_but_training_is_local():
     text = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
-    rules = set(re.findall(r"^rule (\w+):", text, re.MULTILINE))
+    rules = set(re.findall(r"^(?:use )?rule (?:\w+ as )?(\w+)(?: with)?:", text, re.MULTILINE))
     blocks = re.findall(r"^localrules:\n((?:    \w+,\n)+)", text, re.MULTILINE)
     local = {name for block in blocks for name in re.findall(r"\w+", block)}
     assert rules - local == TRAINING
@@ -93,16 +95,17 @@ def test_the_stated_number_of_jobs_is_that_of_the_preset():
             ROOT / "workflow/schemas/config.schema.yaml",
             ROOT / "workflow/paper.yaml",
         )
-        submitted = sum(len(plan.work(stage)) for stage in STAGES)
+        submitted = sum(len(work_of(plan, stage)) for stage in STAGES)
         assert jobs.format(submitted) in (PROFILE / "README.md").read_text()
 
 
 def test_the_estimate_for_gpus_counts_what_the_torch_engine_does():
     """Kernels per step and bytes per sample, over the paper's configurations."""
     from launches import per_step
-    from snap.trial import PAPER_CONFIGURATIONS
+    from snap.trial import Configuration
 
-    counted = [per_step(configuration) for configuration in PAPER_CONFIGURATIONS]
+    names = HEBBIAN.paper_configurations
+    counted = [per_step(Configuration.parse(name)) for name in names]
     launches, megabytes = [n for n, _ in counted], [b / 1e6 for _, b in counted]
     stated = (PROFILE / "README.md").read_text()
     assert f"{min(launches)} to {max(launches)} kernels" in stated

@@ -12,7 +12,9 @@ import pytest
 import yaml
 
 from snap.errors import SnapError
-from snap.report import claims, publish
+from snap.pipeline import published
+from snap.publishing import publish
+from snap.report import claims
 from snap.report.frames import Tables
 from workspace import ROOT
 
@@ -22,7 +24,7 @@ PAPER = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
 
 
 def test_every_file_is_what_was_published():
-    assert publish.damaged(PUBLISHED) == []
+    assert published.damaged(PUBLISHED) == []
 
 
 def test_figures_were_drawn_from_the_tables_beside_them():

@@ -16,7 +16,8 @@ import pytest
 from snap import Iid, Sequential, Trial, train_from
 from snap.data import store, synthetic
 from snap.experiments import initial_weights, random_stream, run
-from snap.trial import PAPER_NAMES, SEMANTICS, SGD_CONFIGURATIONS
+from snap.learners import HEBBIAN, SGD
+from snap.trial import SEMANTICS
 
 PINNED = Path(__file__).with_name("pinned.json")
 
@@ -24,12 +25,12 @@ PINNED = Path(__file__).with_name("pinned.json")
 def rules() -> dict[str, Trial]:
     found = {}
     for protocol in ("text", "reference"):
-        for name in PAPER_NAMES:
+        for name in HEBBIAN.paper_configurations:
             found[f"hebbian {protocol} {name}"] = Trial(
                 name, 0.03, 4, 0.1, protocol=protocol, hidden=8
             )
-        for configuration in SGD_CONFIGURATIONS:
-            found[f"sgd {protocol} {configuration.name}"] = Trial(
+        for configuration in SGD.paper_configurations:
+            found[f"sgd {protocol} {configuration}"] = Trial(
                 configuration, 0.1, learner="sgd", protocol=protocol, hidden=8
             )
     return found

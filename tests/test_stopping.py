@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from snap import Iid, Trial
-from snap.config import merge
+from snap.pipeline.config import merge
 from workspace import SMOKE, Make, until
 
 
@@ -28,7 +28,7 @@ def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads,
     spec = json.dumps({"engine": "cpu", "cells": [cell]})
     command = [sys.executable, "-m", "snap", "job", "search", "--spec", spec]
     command += ["--output", tmp_path / "out.csv", "--store", tmp_path / "trials"]
-    command += ["--running", tmp_path / "running", "--ledger", tmp_path / "ledger.json"]
+    command += ["--heartbeats", tmp_path / "heartbeats", "--ledger", tmp_path / "ledger.json"]
     command += ["--threads", str(threads), "--dir", synthetic_root]
 
     def heed() -> None:
@@ -38,7 +38,7 @@ def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads,
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
 
     def training():
-        return any('"share": 0.0,' not in p.read_text() for p in tmp_path.glob("running/*.json"))
+        return any('"share": 0.0,' not in p.read_text() for p in tmp_path.glob("heartbeats/*.json"))
 
     try:
         until(training, process)
@@ -51,7 +51,7 @@ def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads,
     assert took < 10, f"{took:.1f} s from the signal to the end"
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGTERM)
     assert "Traceback" not in said
-    left = {p.name for p in tmp_path.rglob("*") if p.is_file() and p.parent.name != "running"}
+    left = {p.name for p in tmp_path.rglob("*") if p.is_file() and p.parent.name != "heartbeats"}
     assert left == set(), "half a trial was stored"
 
 
@@ -84,7 +84,7 @@ def test_a_snakemake_that_is_killed_alone_leaves_no_job_behind(tmp_path):
     make = Make(tmp_path, merge(SMOKE, {"search": {"epochs": 10**6}}))
 
     def jobs():
-        return list(tmp_path.glob("results/smoke/running/*.json"))
+        return list(tmp_path.glob("results/smoke/heartbeats/*.json"))
 
     started = [make.start()]
     try:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snap import Configuration, Iid, Protocol, Sequential, SnapError, Trial
-from snap.canonical import number_text, parse_number
 from snap.growth import FOCUSES, GROWTHS
+from snap.learners import HEBBIAN, SGD
+from snap.numbers import number_text, parse_number
 from snap.protocol import REFERENCE, SWITCHES, TEXT
-from snap.trial import PAPER_CONFIGURATIONS, SGD_CONFIGURATIONS
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 positive = st.floats(min_value=1e-300, max_value=1e300)
@@ -116,9 +116,9 @@ def test_numbers_written_another_way_are_the_same_trial():
 
 
 def test_the_seven_configurations_and_the_four_of_sgd():
-    assert len(set(PAPER_CONFIGURATIONS)) == 7
-    assert set(SGD_CONFIGURATIONS) < set(PAPER_CONFIGURATIONS)
-    for configuration in PAPER_CONFIGURATIONS:
+    assert len(set(HEBBIAN.paper_configurations)) == 7
+    assert set(SGD.paper_configurations) < set(HEBBIAN.paper_configurations)
+    for configuration in map(Configuration.parse, HEBBIAN.paper_configurations):
         assert Configuration.parse(configuration.name) == configuration
     assert Configuration("linear", "linear", "synapse").name == "linear-linear"
     assert Configuration.parse("exponential-sigmoid-synapse").hidden == "exponential"
@@ -207,7 +207,7 @@ def test_bad_values_are_named(change, word):
         lambda: Sequential(tasks=()),
         lambda: Sequential(tasks=((0, 1), ())),
         lambda: Sequential(tasks=((0, 1), (1, 2))),
-        lambda: Sequential(tasks=((0, 10),)),
+        lambda: example(experiment=Sequential(tasks=((0, 10),))),
         lambda: Sequential(threshold=0),
         lambda: Sequential(threshold=1.1),
         lambda: Sequential(max_epochs=0),

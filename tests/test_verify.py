@@ -7,11 +7,12 @@ import shutil
 
 import pytest
 
-from snap import Iid, SnapError, Trial, jobs
-from snap.cli import main
+from snap import Iid, SnapError, Trial
+from snap.cli.main import main
 from snap.data import store
 from snap.files import fault, read_result, record_of, write_result
-from snap.rows import COLUMNS, read_rows, table, write_rows
+from snap.pipeline.rows import COLUMNS, read_rows, table, write_rows
+from snap.pipeline.training import Workplace, train
 
 TRIAL = Trial(
     "linear-linear", 0.1, 4, 0.1, "Synthetic", experiment=Iid(1), hidden=4, train_limit=200
@@ -22,7 +23,7 @@ TRIAL = Trial(
 def folder(tmp_path, synthetic_root):
     """A folder with data, one finished trial and one result."""
     shutil.copytree(synthetic_root / "Synthetic", tmp_path / "data/Synthetic")
-    jobs.train([TRIAL], "cpu", 1, tmp_path / "results/trials", tmp_path / "data")
+    train([TRIAL], "cpu", Workplace(tmp_path / "results/trials", tmp_path / "data"))
     write_rows(tmp_path / "results/run/search/point.csv", COLUMNS["search"], [{"eta": 0.1}])
     return tmp_path
 
@@ -68,7 +69,7 @@ def test_what_is_removed_is_made_again(folder, capsys):
     flip(trial, 100)
     assert verify(folder, capsys, "--remove")[0] == 0
     assert not trial.exists()
-    jobs.train([TRIAL], "cpu", 1, folder / "results/trials", folder / "data")
+    train([TRIAL], "cpu", Workplace(folder / "results/trials", folder / "data"))
     again, kept = json.loads(trial.read_text())["result"], json.loads(before)["result"]
     assert again["accuracy"] == kept["accuracy"]
     assert verify(folder, capsys)[0] == 0
@@ -79,7 +80,7 @@ def test_a_trial_that_cannot_be_trusted_is_trained_again_and_said(folder, capsys
     (trial,) = (folder / "results/trials").glob("*/*.json")
     trial.write_text(content)
     ledger = folder / "ledger.json"
-    jobs.train([TRIAL], "cpu", 1, folder / "results/trials", folder / "data", ledger=ledger)
+    train([TRIAL], "cpu", Workplace(folder / "results/trials", folder / "data", ledger=ledger))
     assert json.loads(ledger.read_text())["trained"] == 1
     said = capsys.readouterr().err
     assert str(trial) in said
@@ -95,7 +96,7 @@ def test_a_trial_under_another_name_is_not_taken_for_it(folder, capsys):
     place = folder / f"results/trials/{name[:2]}/{name}.json"
     place.parent.mkdir(exist_ok=True)
     shutil.copy(trial, place)
-    (result,) = jobs.train([other], "cpu", 1, folder / "results/trials", folder / "data")
+    (result,) = train([other], "cpu", Workplace(folder / "results/trials", folder / "data"))
     assert result["trial"] == other.text
     assert "holds another trial" in capsys.readouterr().err
 
@@ -127,4 +128,4 @@ def test_a_damaged_dataset_is_refused(folder):
     flip(folder / "data/Synthetic/raw/train-images-idx3-ubyte")
     shutil.rmtree(folder / "results/trials")
     with pytest.raises(SnapError, match="altered"):
-        jobs.train([TRIAL], "cpu", 1, folder / "results/trials", folder / "data")
+        train([TRIAL], "cpu", Workplace(folder / "results/trials", folder / "data"))

@@ -23,17 +23,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from snap.config import merge
-from snap.data.checksums import checksum
+from snap.data.datasets import checksum
 from snap.errors import SnapError
-from snap.jobs import train
-from snap.report import catalog, paper_tables, publish
-from snap.report.passages import MAKERS
-from snap.report.restore import restore
-from snap.rows import read_rows
+from snap.pipeline import published
+from snap.pipeline.config import merge
+from snap.pipeline.restore import restore
+from snap.pipeline.rows import read_rows
+from snap.pipeline.training import Workplace, train
+from snap.pipeline.trial_store import TrialStore
+from snap.publishing import publish
+from snap.publishing.passages import MAKERS
+from snap.report import catalog, paper_tables
 from snap.trial import SEMANTICS, Trial
-from snap.trials import Trials
-from workspace import ROOT, SMOKE, Make, Workspace, until
+from workspace import ROOT, SMOKE, Make, Workspace, until, with_files
 
 TABLES = (
     "search",
@@ -59,7 +61,7 @@ def finished(tmp_path_factory) -> Workspace:
     workspace.configure(SMOKE)
     jobs, trained = workspace.run("all")
     # 3 configurations × 2 λ, and 2 of SGD; 4 pairs each, 2 rates for SGD; two seeds in the end.
-    assert jobs == Counter(data=1) + TRAINING + Counter(table=8) + REPORT
+    assert jobs == Counter(data=1) + TRAINING + Counter(table=8, check=1) + REPORT
     # The i.i.d. run with seed 0 is the search's trial: it is trained once. The ladder's last rung
     # is a trial of the final runs, and its switches before that are 8.
     assert trained == (6 * 4 + 2 * 2) + 8 * (2 - 1) + 8 * 2 + 2 * 8
@@ -101,7 +103,12 @@ def test_touching_files_runs_nothing(workspace):
     for path in workspace.folder.rglob("*"):
         if path.is_file() and ".snakemake" not in path.parts:
             os.utime(path, (now, now))
-    for name in ("Snakefile", "workflow/rules/search.smk", "src/snap/jobs.py", "src/snap/plan.py"):
+    for name in (
+        "Snakefile",
+        "workflow/rules/search.smk",
+        "src/snap/pipeline/jobs.py",
+        "src/snap/trial.py",
+    ):
         os.utime(ROOT / name)
     assert workspace.would_run() == Counter()
 
@@ -141,7 +148,7 @@ def test_one_more_lambda_runs_its_own_jobs(workspace):
 
 def test_one_configuration_less_only_aggregates(workspace):
     workspace.configure(changed(configurations=SMOKE["configurations"][:2]))
-    assert workspace.would_run() == Counter(table=7, portrait=1) + REPORT
+    assert workspace.would_run() == Counter(table=7, portrait=1, check=1) + REPORT
 
 
 def test_a_configuration_that_shares_its_hidden_layer(workspace):
@@ -168,25 +175,17 @@ def test_other_epochs_run_every_search(workspace):
     assert jobs["data"] == 0
 
 
-def test_a_run_that_is_not_reduced(workspace):
-    workspace.configure(changed(reduced=""))
-    jobs, trained = workspace.run()
-    assert (jobs, trained) == (Counter(table=8), 0)
-    lines = workspace.files("tables/*.csv")["results/smoke/tables/iid.csv"].splitlines()
-    assert all(line.startswith(b"smoke,") for line in lines[1:])
-
-
 def test_another_format_of_the_tables_trains_nothing(workspace, own_package):
-    edit(own_package / "specs.py", "FORMAT = 1", "FORMAT = 999")
+    edit(own_package / "pipeline/specs.py", "FORMAT = 1", "FORMAT = 999")
     jobs, trained = workspace.run()
-    assert jobs == TRAINING + Counter(table=8)
+    assert jobs == TRAINING + Counter(table=8, check=1)
     assert trained == 0
 
 
 def test_one_more_final_seed_trains_only_that(workspace):
     workspace.configure(changed(sequential={"seeds": [0, 1, 2]}))
     jobs, trained = workspace.run()
-    assert jobs == Counter(sequential=8, portrait=1, table=4)
+    assert jobs == Counter(sequential=8, portrait=1, table=4, check=1)
     assert trained == 8
 
 
@@ -206,40 +205,41 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def test_a_docstring_runs_nothing(workspace, own_package):
-    edit(own_package / "jobs.py", '"""What the workflow\'s jobs do', '"""What jobs do')
+    edit(own_package / "pipeline/jobs.py", '"""What the workflow\'s jobs do', '"""What jobs do')
     edit(own_package / "trial.py", "What a trial is: everything", "A trial is everything")
     assert workspace.would_run() == Counter()
 
 
-def with_files(workspace, monkeypatch, name: str) -> Path:
-    """A copy of the workflow's own files, for a test that edits one of them; that file."""
-    copy = workspace.folder / "own"
-    for part in ("Snakefile", "workflow", "reports/captions", "envs"):
-        place = copy / part
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, place)
-        else:
-            shutil.copy2(ROOT / part, place)
-    monkeypatch.setattr(workspace, "snakefile", copy / "Snakefile")
-    return copy / name
-
-
-def test_a_style_redraws_figures_and_the_report_only(workspace, monkeypatch):
-    style = with_files(workspace, monkeypatch, "workflow/style.yaml")
+def test_a_style_redraws_figures_and_the_report_only(workspace):
+    style = with_files(workspace, "workflow/style.yaml")
     workspace.snakemake("all", "--touch")  # the files of this copy are at another place
     assert workspace.would_run() == Counter()
     edit(style, '"#0072b2"', '"#0072b3"')
     assert workspace.would_run() == Counter(figure=FIGURES, page=1)
 
 
-def test_other_drawing_code_redraws_and_trains_nothing(workspace, own_package):
+def test_drawing_code_redraws_what_it_draws_and_nothing_else(workspace, own_package):
     edit(own_package / "report/figures/network.py", "zorder=3", "zorder=4")
-    assert workspace.would_run() == REPORT
+    assert workspace.would_run() == Counter(figure=1, page=1)
 
 
-def test_a_caption_redraws_its_figure(workspace, monkeypatch):
-    caption = with_files(workspace, monkeypatch, "reports/captions/iid.rst")
+def test_the_number_format_redraws_what_prints_numbers(workspace, own_package):
+    """It is not in the folder of the report, but figures, tables and verdicts import it."""
+    edit(own_package / "numbers.py", "< 16:", "< 15:")
+    jobs = workspace.would_run()
+    assert jobs["figure"] > 5
+    assert (jobs["claims"], jobs["paper_tables"], jobs["page"]) == (1, 1, 1)
+
+
+def test_publishing_code_redraws_nothing(workspace, own_package):
+    edit(own_package / "publishing/passages.py", "PUBLIC_CODE = 2.8e-3", "PUBLIC_CODE = 2.9e-3")
+    edit(own_package / "pipeline/costs.py", "def _wall(", "def _wall_time(")
+    edit(own_package / "pipeline/costs.py", "_wall(durations, n)", "_wall_time(durations, n)")
+    assert workspace.would_run() == Counter()
+
+
+def test_a_caption_redraws_its_figure(workspace):
+    caption = with_files(workspace, "reports/captions/iid.rst")
     workspace.snakemake("all", "--touch")
     edit(caption, "Test accuracy", "The accuracy")
     assert workspace.would_run() == Counter(figure=1, page=1)
@@ -257,7 +257,7 @@ def test_everything_is_in_the_report(finished):
     for name in paper_tables.names(["Synthetic"]):
         assert name.lower() in page.lower()
         for suffix in ("csv", "md", "tex"):
-            assert (run / f"paper/{name}.{suffix}").stat().st_size
+            assert (run / f"paper_tables/{name}.{suffix}").stat().st_size
     done = finished.snakemake("--report", "snakemake.html")
     assert done.returncode == 0, done.stderr
     report = (finished.folder / "snakemake.html").read_text()
@@ -267,7 +267,7 @@ def test_everything_is_in_the_report(finished):
 
 def test_another_version_of_the_semantics_runs_everything(workspace, own_package):
     edit(own_package / "trial.py", f"SEMANTICS = {SEMANTICS}", "SEMANTICS = 999")
-    assert workspace.would_run() == TRAINING + Counter(table=8) + REPORT
+    assert workspace.would_run() == TRAINING + Counter(table=8, check=1) + REPORT
 
 
 @pytest.mark.parametrize("sharing", [{"lambdas_per_job": 2}, {"points_per_job": 3}])
@@ -350,24 +350,12 @@ def test_bad_configurations_stop_before_anything_is_built(tmp_path, change, key)
 
 def test_parsing_imports_nothing_heavy():
     code = (
-        "import sys, snap.plan, snap.specs, snap.status, snap.report.catalog;"
-        "import snap.report.paper_tables;"
+        "import sys, snap.pipeline.work, snap.pipeline.specs, snap.pipeline.status;"
+        "import snap.report.catalog, snap.report.paper_tables, snap.report.versions;"
         "print(sorted({'torch', 'numba', 'pandas', 'matplotlib'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_rule_files_are_short():
-    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 50
-    for path in (ROOT / "workflow/rules").glob("*.smk"):
-        assert len(path.read_text().splitlines()) <= 150, path.name
-
-
-def test_lint():
-    done = Workspace(ROOT).snakemake("--lint")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Congratulations" in done.stdout + done.stderr
 
 
 def test_snakemake_looks_for_jobs_when_one_ends_and_not_every_second(workspace):
@@ -384,7 +372,7 @@ def test_publishing(finished, workspace):
     paper = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
     run, to = finished.folder / "results/smoke", workspace.folder / "published"
     assert publish.publish(run, to, {"same": run}) < 5_000_000
-    assert publish.damaged(to) == publish.foreign(to) == []
+    assert published.damaged(to) == publish.foreign(to) == []
     document = workspace.folder / "document.md"
     passages = "".join(f"<!-- published: {name} -->\nOUTDATED\n<!-- end -->\n" for name in MAKERS)
     document.write_text(f"Before.\n{passages}After.\n")
@@ -396,7 +384,7 @@ def test_publishing(finished, workspace):
     assert "| same | Synthetic | 8 | 8 | +0.000, +0.000 | +0.000, +0.000 |" in text
     assert publish.filled(text, to, paper) == text
     (to / "claims.csv").write_text("other")
-    assert publish.damaged(to) == ["claims.csv"]
+    assert published.damaged(to) == ["claims.csv"]
 
 
 def test_only_what_belongs_together_is_published(workspace):
@@ -429,7 +417,7 @@ def test_a_run_goes_on_from_published_results(finished, tmp_path, monkeypatch):
     assert restore(tmp_path / "published", work.folder / "results") == {"cpu": kept}
     assert restore(tmp_path / "published", work.folder / "results") == {}
     jobs, trained = work.run("all")
-    assert jobs == Counter(data=1) + TRAINING + Counter(table=8) + REPORT
+    assert jobs == Counter(data=1) + TRAINING + Counter(table=8, check=1) + REPORT
     assert trained == 2 * 8
     assert work.files("tables/*.csv") == finished.files("tables/*.csv")
     # What was restored is told of, in words and in what is published next.
@@ -455,18 +443,17 @@ def test_a_searched_pair_that_is_restored_is_trained_when_its_history_is_asked_f
     restored = json.loads((tmp_path / "results" / file).read_text())["result"]
     whole = json.loads((finished.folder / "results" / file).read_text())["result"]
     assert restored.items() <= whole.items()
-    running = {"engine": "auto", "threads": 1, "store": tmp_path / "results/trials"}
-    running["data"] = finished.folder / "data"
     trials, ledger = [Trial.parse(whole["trial"])], tmp_path / "ledger.json"
-    assert train(trials, **running, ledger=ledger, history=False) == [restored]
-    (again,) = train(trials, **running, ledger=ledger)
+    place = Workplace(tmp_path / "results/trials", finished.folder / "data", ledger=ledger)
+    assert train(trials, "auto", place, history=False) == [restored]
+    (again,) = train(trials, "auto", place)
     assert json.loads(ledger.read_text())["trained"] == 1
     assert again | {"seconds": 0} == whole | {"seconds": 0}
     # A result that has its history takes the place of one that has none, and not the other way.
     assert restore(tmp_path / "published", tmp_path / "results") == {}
     kept = tmp_path / "results" / f"trials/{final[0]['trial'][:2]}/{final[0]['trial']}.json"
     content = json.loads(kept.read_text())["result"]
-    store = Trials(tmp_path / "results/trials", checksum("Synthetic"), "cpu")
+    store = TrialStore(tmp_path / "results/trials", checksum("Synthetic"), "cpu")
     without = {key: value for key, value in content.items() if key != "history"}
     store.keep(Trial.parse(content["trial"]), without)
     assert restore(tmp_path / "published", tmp_path / "results") == {"cpu": 1}

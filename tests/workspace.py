@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import yaml
 
-from snap.config import read
+from snap.pipeline.config import read
 
 ROOT = Path(__file__).parents[1]
 SMOKE = read([ROOT / "config.yaml", ROOT / "workflow/presets/smoke.yaml"])
@@ -138,3 +138,17 @@ def until(condition, process: subprocess.Popen, seconds: float = 200) -> None:
         assert process.poll() is None, "it has ended too early"
         assert time.time() < end, "it takes too long"
         time.sleep(0.1)
+
+
+def with_files(workspace: Workspace, name: str) -> Path:
+    """Give a workspace its own copy of the workflow's files; the one that the test edits."""
+    copy = workspace.folder / "own"
+    for part in ("Snakefile", "workflow", "reports/captions", "envs"):
+        place = copy / part
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, place)
+        else:
+            shutil.copy2(ROOT / part, place)
+    workspace.snakefile = copy / "Snakefile"
+    return copy / name

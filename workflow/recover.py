@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import socket
 import sys
@@ -19,8 +20,8 @@ from typing import Any
 
 import psutil
 
-from snap import slurm
 from snap.errors import SnapError
+from snap.pipeline import slurm
 
 LOCKS = Path(".snakemake/locks")
 SNAP_JOB = ["-m", "snap", "job"]  # after the interpreter
@@ -33,6 +34,7 @@ def main() -> int:
     if holder is not None:
         print(f"snap: error: a run is going on in this folder: {holder}", file=sys.stderr)
         return 1
+    correct_future_times()
     if not locked:
         return 0
     print("snap: the last run was killed; removing its lock and going on", file=sys.stderr)
@@ -50,6 +52,29 @@ def main() -> int:
             print(f"snap: SLURM jobs left behind, now ended: {count}", file=sys.stderr)
     shutil.rmtree(LOCKS)  # which is what snakemake --unlock does, after seconds of reading rules
     return 0
+
+
+def correct_future_times() -> None:
+    """Give files that claim to be from the future the present time.
+
+    They are there when the clock was set back. Snakemake would call everything that is made from
+    them out of date. What is due does not depend on times: jobs compare the content of their input.
+    """
+    now = time.time()
+    future = [
+        path
+        for folder in ("results", "data")
+        for path in Path(folder).rglob("*")
+        if path.is_file() and path.lstat().st_mtime > now
+    ]
+    for path in future:
+        os.utime(path, (now, now))
+    if future:
+        print(
+            f"snap: the clock was set back: {len(future)} files were newer than now and have been"
+            " given the present time",
+            file=sys.stderr,
+        )
 
 
 def at_work_here(locked: bool) -> str | None:

@@ -1,10 +1,10 @@
 """Run the workflow, as make does: clear up after a run that was killed, then two passes.
 
-What follows a selection is then run only where the selection changed. In one pass Snakemake would
-run it wherever a search was run, though nothing would be trained twice.
+In the second pass, what follows a selection runs only if the selection changed. In a single pass
+Snakemake would run it after every search, although nothing would be trained twice.
 
-Ctrl-C reaches Snakemake and its jobs by itself. SIGTERM is passed on to them as if it were Ctrl-C:
-left alone, Snakemake would wait until its jobs have ended, which may take hours.
+The terminal sends Ctrl-C to Snakemake and its jobs. SIGTERM is passed on to them as if it were
+Ctrl-C: otherwise Snakemake would wait until its jobs have ended, which may take hours.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def main(options: list[str]) -> int:
     signal.signal(signal.SIGTERM, stop)
     if code := recover.main():
         return code
+    codes = []
     for target in PASSES:
         before = time.time()
         process = subprocess.Popen([sys.executable, "-m", "snakemake", target, *options])
@@ -37,13 +38,14 @@ def main(options: list[str]) -> int:
             what = "stopped" if received else f"Snakemake was killed by signal {-code}"
             print(f"snap: {what}; the same command goes on where it was", file=sys.stderr)
             return 128 + (received[0] if received else -code)
+        codes.append(code)
         if code and not begun_since(before):  # it would fail in the same way again
-            return code
-    return code
+            break
+    return max(codes)
 
 
 def begun_since(moment: float) -> bool:
-    """Whether a run came so far that jobs could begin: what does not need a failed one goes on."""
+    """Whether a run got as far as starting jobs: those that do not need a failed one go on."""
     plans = Path("results").glob("*/plan.json")
     return any(plan.stat().st_mtime >= moment - 1 for plan in plans)
 

@@ -1,5 +1,5 @@
 import sys
 
-from snap.cli import main
+from snap.cli.main import main
 
 sys.exit(main())

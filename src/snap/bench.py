@@ -23,20 +23,21 @@ from snap.data.samples import Samples
 from snap.engines import population_class
 from snap.engines.compiling import compiled
 from snap.experiments import initial_weights
+from snap.learners import HEBBIAN, LEARNERS, SGD
 from snap.trial import Configuration, Trial
 
 # Additions, multiplications and fused pairs of them per hidden weight and sample, as the reference
 # reading needs them: the update, the running sum of eq:sanger, the next product, the norm.
 WORK = {
-    ("hebbian", "linear-linear"): 5,
-    ("hebbian", "sigmoid-sigmoid-neuron"): 5,
-    ("hebbian", "exponential-exponential-neuron"): 6,
-    ("hebbian", "sigmoid-sigmoid-synapse"): 8,
-    ("hebbian", "exponential-exponential-synapse"): 6,
-    ("sgd", "linear-linear"): 3,
-    ("sgd", "sigmoid-sigmoid-neuron"): 3,
-    ("sgd", "exponential-exponential-neuron"): 4,
-    ("sgd", "sigmoid-sigmoid-synapse"): 6,
+    (HEBBIAN.name, "linear-linear"): 5,
+    (HEBBIAN.name, "sigmoid-sigmoid-neuron"): 5,
+    (HEBBIAN.name, "exponential-exponential-neuron"): 6,
+    (HEBBIAN.name, "sigmoid-sigmoid-synapse"): 8,
+    (HEBBIAN.name, "exponential-exponential-synapse"): 6,
+    (SGD.name, "linear-linear"): 3,
+    (SGD.name, "sigmoid-sigmoid-neuron"): 3,
+    (SGD.name, "exponential-exponential-neuron"): 4,
+    (SGD.name, "sigmoid-sigmoid-synapse"): 6,
 }
 CHAIN = 8  # dependent multiply-adds per element: more and fewer were both slower
 SAMPLES = {"cpu": 2000, "torch": 40, "reference": 10}  # a turn of each engine
@@ -99,12 +100,12 @@ def _samples() -> Samples:
 
 
 def _trial(learner: str, configuration: str, hidden: int) -> Trial:
-    hebbian = learner == "hebbian"
+    inhibits = LEARNERS[learner].inhibits
     return Trial(
         Configuration.parse(configuration),
         alpha=0.01,
-        lateral_inhibition=2 if hebbian else None,
-        eta=0.1 if hebbian else None,
+        lateral_inhibition=2 if inhibits else None,
+        eta=0.1 if inhibits else None,
         dataset="Synthetic",
         learner=learner,
         hidden=hidden,
@@ -173,7 +174,7 @@ def _rows(samples: Samples, hidden: int, turns: int) -> list[dict[str, Any]]:
 
 def _scaling(samples: Samples, hidden: int, turns: int) -> float:
     """How much faster two threads train a population than one does, by the best turn of each."""
-    trial = _trial("hebbian", "sigmoid-sigmoid-neuron", hidden)
+    trial = _trial(HEBBIAN.name, "sigmoid-sigmoid-neuron", hidden)
     weights = [initial_weights(trial, samples.images.shape[1])]
     make = population_class("cpu")
     populations = [make([trial], weights, samples) for _ in range(8)]
@@ -191,7 +192,7 @@ def _scaling(samples: Samples, hidden: int, turns: int) -> float:
 def _sharing(samples: Samples, hidden: int, turns: int) -> float:
     """How much faster two configurations with one hidden layer are trained at once than in turn."""
     names = ("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron")
-    trials = [_trial("hebbian", name, hidden) for name in names]
+    trials = [_trial(HEBBIAN.name, name, hidden) for name in names]
     weights = [initial_weights(trial, samples.images.shape[1]) for trial in trials]
     make = population_class("cpu")
     together = make(trials, weights, samples)

@@ -22,9 +22,9 @@ from snap.consolidation import percentiles
 from snap.data.samples import Samples
 from snap.data.store import Dataset, View
 from snap.engines import population_class, resolve
-from snap.engines.base import Population, Weights
+from snap.engines.population import Population, Weights
 from snap.errors import SnapError
-from snap.trial import CLASSES, PAPER_TASKS, Iid, Sequential, Trial
+from snap.trial import PAPER_TASKS, Iid, Sequential, Trial
 
 Order = NDArray[np.int64]
 # Called with a trial, the samples just learned, and the most it may still have to learn.
@@ -42,7 +42,7 @@ def initial_weights(trial: Trial, width: int, dtype: Any = np.float32) -> Weight
     """Uniform(0, β), the same for all trials of one seed and shape."""
     hidden = random_stream(trial.seed, INITIAL_HIDDEN).uniform(0, trial.beta, (trial.hidden, width))
     output = random_stream(trial.seed, INITIAL_OUTPUT).uniform(
-        0, trial.beta, (CLASSES, trial.hidden)
+        0, trial.beta, (trial.record.classes, trial.hidden)
     )
     return hidden.astype(dtype), output.astype(dtype)
 
@@ -62,8 +62,12 @@ class Result:
     matrix: list[list[float]] | None = None  # sequential: see snap.metrics; as far as it came
     epochs_per_task: list[int] | None = None
     reached: list[bool] | None = None  # whether a task ended by its accuracy
-    metrics: dict[str, float] | None = None
     weights: Weights | None = None  # at the end, if the weights are recorded
+
+    @property
+    def metrics(self) -> dict[str, float] | None:
+        """The metrics of a sequence that came to its end."""
+        return metrics.of_sequence(self.matrix)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: what is not part of this experiment is left out, and the weights always."""
@@ -72,7 +76,7 @@ class Result:
         return {name: v for name, v in values.items() if v is not None or name in always}
 
 
-class Network:
+class NetworkView:
     """One network of a population, as its experiment sees it."""
 
     def __init__(self, population: Population, index: int, record: bool) -> None:
@@ -101,7 +105,7 @@ class Network:
 Steps = Generator[tuple[Order, int], None, None]  # what to learn next, and the most after that
 
 
-def iid(trial: Trial, network: Network, view: View, result: Result) -> Steps:
+def iid(trial: Trial, network: NetworkView, view: View, result: Result) -> Steps:
     """All classes at once; accuracy after every epoch."""
     train, measure = view.train, view.measure
     assert isinstance(trial.experiment, Iid)
@@ -119,34 +123,34 @@ def iid(trial: Trial, network: Network, view: View, result: Result) -> Steps:
     result.accuracy_by_pair = metrics.accuracy_by_task(predicted, measure.labels, pairs)
 
 
-def sequential(trial: Trial, network: Network, view: View, result: Result) -> Steps:
+def sequential(trial: Trial, network: NetworkView, view: View, result: Result) -> Steps:
     """Tasks in order: each ends at the first epoch end at which its accuracy is reached."""
     train, measure = view.train, view.measure
-    plan = trial.experiment
-    assert isinstance(plan, Sequential)
-    members = [train.of_classes(classes) for classes in plan.tasks]
-    for classes, samples in zip(plan.tasks, members, strict=True):
+    experiment = trial.experiment
+    assert isinstance(experiment, Sequential)
+    members = [train.of_classes(classes) for classes in experiment.tasks]
+    for classes, samples in zip(experiment.tasks, members, strict=True):
         if not len(samples) or not len(measure.of_classes(classes)):
             raise SnapError(f"the data hold no samples of the task with classes {classes}")
-    judged = view.train if plan.judged_on == "train" else view.measure
-    judges = [view.of_classes(judged, classes) for classes in plan.tasks]
+    judged = view.train if experiment.judged_on == "train" else view.measure
+    judges = [view.of_classes(judged, classes) for classes in experiment.tasks]
 
     def measured(**values: Any) -> list[float]:
         """Add a point to the history; the accuracy on each task's classes."""
         predicted = network.predict(measure)
-        by_task = metrics.accuracy_by_task(predicted, measure.labels, plan.tasks)
+        by_task = metrics.accuracy_by_task(predicted, measure.labels, experiment.tasks)
         result.accuracy = metrics.accuracy(predicted, measure.labels)
         result.history.append(network.point(**values, accuracy=result.accuracy, tasks=by_task))
         return by_task
 
     result.matrix, result.epochs_per_task, result.reached = [measured(task=0, epoch=0)], [], []
     for task, samples in enumerate(members):
-        later = plan.max_epochs * sum(len(other) for other in members[task + 1 :])
-        for epoch in range(1, plan.max_epochs + 1):
+        later = experiment.max_epochs * sum(len(other) for other in members[task + 1 :])
+        for epoch in range(1, experiment.max_epochs + 1):
             shuffled = random_stream(trial.seed, SHUFFLE, task, epoch).permutation(samples)
-            rest = later + (plan.max_epochs - epoch) * len(samples)
+            rest = later + (experiment.max_epochs - epoch) * len(samples)
             # A task's first epoch is looked at closely: most tasks are learned in it.
-            every = plan.curve_every if epoch == 1 else len(shuffled)
+            every = experiment.curve_every if epoch == 1 else len(shuffled)
             for start in range(0, len(shuffled), every):
                 stop = min(start + every, len(shuffled))
                 yield shuffled[start:stop], rest + len(shuffled) - stop
@@ -154,13 +158,13 @@ def sequential(trial: Trial, network: Network, view: View, result: Result) -> St
                     return
                 by_task = measured(task=task + 1, epoch=epoch)
             own = network.predict(judges[task])
-            reached = metrics.accuracy(own, judges[task].labels) >= plan.threshold
+            reached = metrics.accuracy(own, judges[task].labels) >= experiment.threshold
             if reached:
                 break
         result.matrix.append(by_task)
         result.epochs_per_task.append(epoch)
         result.reached.append(reached)
-    result.metrics = metrics.continual(np.array(result.matrix))
+        trial.kind.end_task(network, view.of_classes(train, experiment.tasks[task]))
 
 
 def run(
@@ -185,7 +189,6 @@ def run(
             raise SnapError(f"a trial on {trial.dataset} cannot be run on {dataset.name}")
     name, device = resolve(engine, device)
     kind = population_class(name)
-    options = {"device": device} if name == "torch" else {}
     groups = kind.groups(trials, record)
     results: dict[int, Result] = {}
     stop = threading.Event()
@@ -199,9 +202,9 @@ def run(
         members = [trials[n] for n in group]
         view = dataset.view(members[0])
         weights = [initial_weights(trial, view.train.images.shape[1]) for trial in members]
-        population = kind(members, weights, view.train, **options)
-        found = _drive(population, view, name, record, watched)
-        for n, result in zip(group, found, strict=True):
+        population = kind(members, weights, view.train, device)
+        trained = _drive(population, view, name, record, watched)
+        for n, result in zip(group, trained, strict=True):
             results[n] = result
             finished(result)
 
@@ -234,7 +237,7 @@ def _drive(
     steps: dict[int, Steps] = {}
     for g, (trial, result) in enumerate(zip(population.trials, results, strict=True)):
         experiment = iid if isinstance(trial.experiment, Iid) else sequential
-        steps[g] = experiment(trial, Network(population, g, record), view, result)
+        steps[g] = experiment(trial, NetworkView(population, g, record), view, result)
     wanted = {g: want for g in list(steps) if (want := _next(steps, g)) is not None}
     while wanted:
         _learn(population, wanted, progress)

@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from snap.errors import SnapError
@@ -68,6 +70,21 @@ def read_result(path: Path) -> bytes:
     if wrong is not None:
         raise SnapError(f"{path} {wrong}: snap verify --remove lets the next run make it again")
     return path.read_bytes()
+
+
+def digest(paths: Iterable[str | Path]) -> str:
+    """A hash of the contents of some files, in their order."""
+    whole = hashlib.sha256()
+    for path in paths:
+        state = Path(path).stat()
+        whole.update(_content_digest(str(path), state.st_mtime_ns, state.st_size))
+    return whole.hexdigest()[:16]
+
+
+@cache
+def _content_digest(path: str, changed: int, size: int) -> bytes:
+    """A file's hash, computed again when the file has changed."""
+    return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
 def packed(path: Path) -> Path:

@@ -7,11 +7,14 @@ Accuracy is always the argmax over all outputs against the label; no task identi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Key = TypeVar("Key")
 
 
 def accuracy(predicted: NDArray[Any], labels: NDArray[Any]) -> float:
@@ -60,6 +63,13 @@ def forward_transfer(matrix: NDArray[Any]) -> float:
     return float(np.mean(before - matrix[0, 1:]))
 
 
+def of_sequence(rows: Sequence[Sequence[float]] | None) -> dict[str, float] | None:
+    """The metrics of a stored matrix; None where the sequence did not come to its end."""
+    if not rows or len(rows) != len(rows[0]) + 1:
+        return None
+    return continual(np.array(rows))
+
+
 def continual(matrix: NDArray[Any]) -> dict[str, float]:
     """All of the above for one sequence."""
     return {
@@ -68,3 +78,16 @@ def continual(matrix: NDArray[Any]) -> dict[str, float]:
         "backward_transfer": backward_transfer(matrix),
         "forward_transfer": forward_transfer(matrix),
     }
+
+
+def best(values: Mapping[Key, Iterable[float | None]]) -> Key | None:
+    """The key with the highest mean: how the best λ of a configuration is found everywhere.
+
+    A mean is over the seeds that have a value; a key without any is out. The first of equals wins.
+    """
+    means: dict[Key, float] = {}
+    for key, seeds in values.items():
+        known = [value for value in seeds if value is not None and not math.isnan(value)]
+        if known:
+            means[key] = sum(known) / len(known)
+    return max(means, key=lambda key: means[key]) if means else None

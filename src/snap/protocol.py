@@ -1,15 +1,19 @@
-"""The two readings of the paper, and every switch between them.
+"""The readings of the paper, and every switch between them.
 
-Trained as the text has it, the network does not learn; the reference reading fills in what the
-text leaves out. Each difference is one switch, and any mixture of switches is a valid protocol.
+Trained as the text has it, the network does not learn; the reference reading adds what the text
+leaves out. Each difference is one switch, and any mixture of switches is a valid protocol.
+
+A switch is declared once, as a field of `Protocol`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from snap.errors import SnapError
+from snap.learners import HEBBIAN, SGD, Learner
 
 
 @dataclass(frozen=True)
@@ -21,89 +25,91 @@ class Switch:
     learners: str
     meaning: str
 
+    @property
+    def text(self) -> str:
+        """The value in the reading `text`."""
+        return self.values[0]
 
-HEBBIAN, BOTH = "hebbian", "hebbian, sgd"
 
-SWITCHES: dict[str, Switch] = {
-    "forward_weights": Switch(
-        ("raw", "normalized"),
-        "normalized",
-        HEBBIAN,
-        "hidden activation from W_i·x, or from W_i·x / ‖W_i‖",
-    ),
-    "orthogonality": Switch(
-        ("raw", "norm-ratio"),
-        "norm-ratio",
-        HEBBIAN,
-        "subtract η·Σ h_k·W_k, or η·‖W_i‖·Σ h_k·W_k/‖W_k‖, over k < i",
-    ),
-    "neuron_norm": Switch(
-        ("l2", "rms"),
-        "rms",
-        BOTH,
-        "strength of a neuron: ‖W_i‖, or ‖W_i‖/√fan-in",
-    ),
-    "plasticity_floor": Switch(
-        ("none", "clamped"),
-        "clamped",
-        BOTH,
-        "sigmoid plasticity beyond strength 1: negative, or zero (consolidated is frozen)",
-    ),
-    "hidden_sign": Switch(
-        ("free", "non-negative"),
-        "non-negative",
-        HEBBIAN,
-        "hidden weights after an update: as they come, or max(W, 0)",
-    ),
-    "neuron_exponential": Switch(
-        ("multiply", "renormalise"),
-        "renormalise",
-        BOTH,
-        "neuron-wise exponential growth: multiply by the norm, or keep every row at unit length"
-        " (hebbian: hidden rows, in place of the factor; sgd: both layers, besides the factor)",
-    ),
-    "output_rows": Switch(
-        ("free", "renormalised"),
-        "renormalised",
-        HEBBIAN,
-        "output rows after an update: as they come, or every row at unit length",
-    ),
-    "output_rule": Switch(
-        ("error-softmax", "error-onehot", "error-raw", "label"),
-        "label",
-        HEBBIAN,
-        "output update: (label − ỹ)·h with ỹ the softmax, the one-hot prediction or the raw"
-        " activation; or label·h, which moves the label's row alone",
-    ),
-}
-
-# Rows of the comparison in which the two readings agree; they are not switches.
-AGREED: dict[str, str] = {
-    "inhibition": "h_i = (a_i / max_k a_k)^λ, and h = 0 where every a is 0",
-    "initial_weights": "Uniform(0, β)",
-    "evaluation": "argmax over all outputs: no task identity, ever",
-}
+def switch(*values: str, reference: str, learners: tuple[Learner, ...], meaning: str) -> Any:
+    """Declare a switch; its value in the reference reading is the default."""
+    names = ", ".join(learner.name for learner in learners)
+    declared = Switch(values, reference, names, meaning)
+    return field(default=reference, metadata={"switch": declared})
 
 
 @dataclass(frozen=True)
 class Protocol:
     """A setting of every switch. The defaults are the reference reading."""
 
-    forward_weights: str = "normalized"
-    orthogonality: str = "norm-ratio"
-    neuron_norm: str = "rms"
-    plasticity_floor: str = "clamped"
-    hidden_sign: str = "non-negative"
-    neuron_exponential: str = "renormalise"
-    output_rows: str = "renormalised"
-    output_rule: str = "label"
+    forward_weights: str = switch(
+        "raw",
+        "normalized",
+        reference="normalized",
+        learners=(HEBBIAN,),
+        meaning="hidden activation from W_i·x, or from W_i·x / ‖W_i‖",
+    )
+    orthogonality: str = switch(
+        "raw",
+        "norm-ratio",
+        reference="norm-ratio",
+        learners=(HEBBIAN,),
+        meaning="subtract η·Σ h_k·W_k, or η·‖W_i‖·Σ h_k·W_k/‖W_k‖, over k < i",
+    )
+    neuron_norm: str = switch(
+        "l2",
+        "rms",
+        reference="rms",
+        learners=(HEBBIAN, SGD),
+        meaning="strength of a neuron: ‖W_i‖, or ‖W_i‖/√fan-in",
+    )
+    plasticity_floor: str = switch(
+        "none",
+        "clamped",
+        reference="clamped",
+        learners=(HEBBIAN, SGD),
+        meaning="sigmoid plasticity beyond strength 1: negative, or zero (consolidated is frozen)",
+    )
+    hidden_sign: str = switch(
+        "free",
+        "non-negative",
+        reference="non-negative",
+        learners=(HEBBIAN,),
+        meaning="hidden weights after an update: as they come, or max(W, 0)",
+    )
+    neuron_exponential: str = switch(
+        "multiply",
+        "renormalise",
+        reference="renormalise",
+        learners=(HEBBIAN, SGD),
+        meaning="neuron-wise exponential growth: multiply by the norm, or keep every row at unit"
+        " length (hebbian: hidden rows, in place of the factor; sgd: both layers, besides the"
+        " factor)",
+    )
+    output_rows: str = switch(
+        "free",
+        "renormalised",
+        reference="renormalised",
+        learners=(HEBBIAN,),
+        meaning="output rows after an update: as they come, or every row at unit length",
+    )
+    output_rule: str = switch(
+        "error-softmax",
+        "error-onehot",
+        "error-raw",
+        "label",
+        reference="label",
+        learners=(HEBBIAN,),
+        meaning="output update: (label − ỹ)·h with ỹ the softmax, the one-hot prediction or the raw"
+        " activation; or label·h, which moves the label's row alone",
+    )
 
     def __post_init__(self) -> None:
-        for name, switch in SWITCHES.items():
+        for name, declared in SWITCHES.items():
             value = getattr(self, name)
-            if value not in switch.values:
+            if value not in declared.values:
                 raise SnapError(
-                    f"protocol switch {name} must be one of {', '.join(switch.values)},"
+                    f"protocol switch {name} must be one of {', '.join(declared.values)},"
                     f" got {value!r}"
                 )
 
@@ -127,18 +133,28 @@ class Protocol:
             raise SnapError(f"protocol must be one of {', '.join(NAMED)}, got {name!r}")
         values: dict[str, str] = {}
         for change in changes:
-            switch, _, value = change.partition("=")
-            if switch not in SWITCHES:
+            changed, _, value = change.partition("=")
+            if changed not in SWITCHES:
                 raise SnapError(
-                    f"unknown protocol switch {switch!r}: choose from {', '.join(SWITCHES)}"
+                    f"unknown protocol switch {changed!r}: choose from {', '.join(SWITCHES)}"
                 )
-            values[switch] = value
+            values[changed] = value
         return dataclasses.replace(NAMED[name], **values)
 
 
+SWITCHES: dict[str, Switch] = {
+    declared.name: declared.metadata["switch"] for declared in dataclasses.fields(Protocol)
+}
 REFERENCE = Protocol()
-TEXT = Protocol(**{name: switch.values[0] for name, switch in SWITCHES.items()})
+TEXT = Protocol(**{name: declared.text for name, declared in SWITCHES.items()})
 NAMED = {"text": TEXT, "reference": REFERENCE}
+
+# What every reading has in common; these are not switches.
+AGREED: dict[str, str] = {
+    "inhibition": "h_i = (a_i / max_k a_k)^λ, and h = 0 where every a is 0",
+    "initial_weights": "Uniform(0, β)",
+    "evaluation": "argmax over all outputs: no task identity, ever",
+}
 
 
 def _ladder() -> list[tuple[str, Protocol]]:

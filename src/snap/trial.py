@@ -8,19 +8,18 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
-from snap.canonical import number_text, parse_number, parse_whole
+from snap.data.datasets import DATASETS, DatasetRecord
 from snap.errors import SnapError
 from snap.growth import FOCUSES, GROWTHS
+from snap.learners import HEBBIAN, LEARNERS, Learner
+from snap.numbers import number_text, parse_number, parse_whole
 from snap.protocol import REFERENCE, Protocol
 
 # The version of the training semantics. Raise it with every change that alters a result: kept
-# results of another version are then trained anew.
+# results of another version are then trained again.
 SEMANTICS = 3
 
-LEARNERS = ("hebbian", "sgd")
 SPLITS = ("test", "validation")
-CLASSES = 10
-HIDDEN = {"MNIST": 64, "FashionMNIST": 96}
 PAPER_TASKS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
 
 
@@ -69,31 +68,10 @@ class Configuration:
         ):
             raise SnapError(
                 f"unknown configuration {name!r}: give hidden growth, output growth and focus,"
-                f" as in {PAPER_NAMES[3]} (growths: {', '.join(GROWTHS)};"
+                f" as in sigmoid-sigmoid-neuron (growths: {', '.join(GROWTHS)};"
                 f" focus: {' or '.join(FOCUSES)})"
             )
         return cls(*parts)
-
-
-PAPER_NAMES = (
-    "linear-linear",
-    "exponential-linear-neuron",
-    "sigmoid-linear-neuron",
-    "sigmoid-sigmoid-neuron",
-    "exponential-exponential-neuron",
-    "sigmoid-linear-synapse",
-    "sigmoid-sigmoid-synapse",
-)
-PAPER_CONFIGURATIONS = tuple(Configuration.parse(name) for name in PAPER_NAMES)
-SGD_CONFIGURATIONS = tuple(
-    Configuration.parse(name)
-    for name in (
-        "exponential-exponential-neuron",
-        "sigmoid-sigmoid-neuron",
-        "sigmoid-sigmoid-synapse",
-        "linear-linear",
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -127,10 +105,8 @@ class Sequential:
         if not tasks or not all(tasks):
             raise SnapError("every task needs at least one class: the class list is empty")
         classes = list(itertools.chain(*tasks))
-        if len(set(classes)) != len(classes) or not set(classes) <= set(range(CLASSES)):
-            raise SnapError(
-                f"tasks must name classes from 0 to {CLASSES - 1}, each at most once, got {tasks}"
-            )
+        if len(set(classes)) != len(classes):
+            raise SnapError(f"tasks must name each class at most once, got {tasks}")
         object.__setattr__(self, "tasks", tasks)
         threshold = parse_number(self.threshold, "threshold")
         if not 0 < threshold <= 1:
@@ -166,10 +142,10 @@ class Trial:
 
     configuration: Configuration
     alpha: float
-    lateral_inhibition: float | None = None  # λ; None for sgd, which has neither λ nor η
+    lateral_inhibition: float | None = None  # λ; None for a learner without λ and η
     eta: float | None = None
     dataset: str = "MNIST"
-    learner: str = "hebbian"
+    learner: str = HEBBIAN.name
     protocol: Protocol = REFERENCE
     experiment: Iid | Sequential = TEN_EPOCHS
     hidden: int = cast(int, None)  # None: the paper's width for the dataset
@@ -193,29 +169,45 @@ class Trial:
                 raise SnapError(f"{name} cannot be {getattr(self, name)!r}")
         if not isinstance(self.dataset, str) or not self.dataset.isidentifier():
             raise SnapError(f"dataset must be a plain name such as MNIST, got {self.dataset!r}")
-        _choice(self.learner, "learner", LEARNERS)
+        _choice(self.learner, "learner", tuple(LEARNERS))
         _choice(self.split, "split", SPLITS)
         self._put("alpha", _positive(self.alpha, "alpha"))
         self._put("beta", _positive(self.beta, "beta"))
-        if self.learner == "hebbian":
+        if self.kind.inhibits:
             if self.lateral_inhibition is None or self.eta is None:
-                raise SnapError("a hebbian trial needs lambda (lateral_inhibition) and eta")
+                raise SnapError(f"a {self.learner} trial needs lambda (lateral_inhibition) and eta")
             self._put("lateral_inhibition", _positive(self.lateral_inhibition, "lambda"))
             eta = parse_number(self.eta, "eta")
             if eta < 0:
                 raise SnapError(f"eta must be 0 or above, got {number_text(eta)}")
             self._put("eta", eta)
         elif self.lateral_inhibition is not None or self.eta is not None:
-            raise SnapError("an sgd trial has neither lambda nor eta: leave both out")
-        width = HIDDEN.get(self.dataset, 64) if self.hidden is None else self.hidden
+            raise SnapError(f"{self.learner} has neither lambda nor eta: leave both out")
+        width = self.record.hidden if self.hidden is None else self.hidden
         self._put("hidden", parse_whole(width, "hidden", least=1))
         self._put("seed", parse_whole(self.seed, "seed", least=0))
         for name in ("train_limit", "test_limit"):
             if getattr(self, name) is not None:
                 self._put(name, parse_whole(getattr(self, name), name, least=1))
+        if isinstance(self.experiment, Sequential):
+            highest = max(itertools.chain(*self.experiment.tasks))
+            if highest >= self.record.classes:
+                raise SnapError(
+                    f"tasks must name classes from 0 to {self.record.classes - 1}, got {highest}"
+                )
 
     def _put(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+    @property
+    def kind(self) -> Learner:
+        """The record of its learner."""
+        return LEARNERS[self.learner]
+
+    @property
+    def record(self) -> DatasetRecord:
+        """The record of its dataset; one with MNIST's sizes for data without a record."""
+        return DATASETS.get(self.dataset, DATASETS["MNIST"])
 
     def keeps_unit_rows(self, growth: str) -> bool:
         """Whether a layer of this growth is read as keeping its rows at unit length."""
@@ -231,7 +223,7 @@ class Trial:
 
         A Hebbian hidden layer does not know of the output layer; that of SGD learns through it.
         """
-        if self.learner != "hebbian":
+        if not self.kind.shares_hidden:
             return self
         hidden = self.configuration.hidden
         focus = "neuron" if hidden == "linear" else self.configuration.focus
@@ -282,7 +274,7 @@ class Trial:
         """A hash of everything that can change the result.
 
         The engine is part of it: engines agree to rounding, and rounding can grow. The processor is
-        not: machines share results, though compiled loops round otherwise on another kind.
+        not: machines share results, although compiled loops round differently on another kind.
         """
         lines = (f"semantics={SEMANTICS}", f"engine={engine}", dataset_checksum, self.text)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from snap.config import merge
+from snap.pipeline.config import merge
 from workspace import ROOT, SMOKE, Workspace
 
 SHIPPED = ROOT / "workflow/profiles/slurm/config.yaml"
@@ -78,7 +78,7 @@ class Run(Workspace):
 
     def freeze(self) -> None:
         """Halt the jobs that are at work; SLURM takes them for running."""
-        beats = (self.folder / "results/long/running").glob("*.json")
+        beats = (self.folder / "results/long/heartbeats").glob("*.json")
         pids = [json.loads(beat.read_text())["pid"] for beat in beats]
         alive = [
             pid for pid in pids if psutil.pid_exists(pid)

@@ -28,7 +28,7 @@ from on_slurm import (
     slurm,
 )
 
-from snap.config import merge
+from snap.pipeline.config import merge
 from workspace import ROOT, SMOKE, Workspace
 
 pytestmark = pytest.mark.slurm

@@ -1,47 +1,34 @@
-# What the paper does not show: the ladder between its two readings, and portraits of weights.
+# What the paper does not show: the ladder between its readings, and portraits of weights.
 
 
-rule ladder:
+use rule search as ladder with:
     input:
         STAMP,
-        selected=ladder_selection,
+        results=ladder_selection,
     output:
-        LADDER,
+        result=LADDER,
     log:
-        log_of(LADDER),
+        text=log_of(LADDER),
         ledger=ledger_of(LADDER),
     benchmark:
         benchmark_of(LADDER)
-    conda:
-        "../../envs/snap.yaml"
     params:
+        step="ladder",
         spec=ladder_spec,
-        store=STORE,
-        running=RUNNING,
-    shell:
-        "snap job ladder {input.selected:q} --spec {params.spec:q} --output {output:q}"
-        " --threads {threads} --ledger {log.ledger:q} --store {params.store:q}"
-        " --running {params.running:q} --dir data 2> {log[0]:q}"
 
 
-rule portrait:
+use rule search as portrait with:
     input:
         STAMP,
-        outcomes=portrait_outcomes,
+        results=portrait_outcomes,
     output:
-        states=PORTRAIT,
+        result=PORTRAIT,
         weights=WEIGHTS,
     log:
-        log_of(PORTRAIT),
+        text=log_of(PORTRAIT),
         ledger=ledger_of(PORTRAIT),
     benchmark:
         benchmark_of(PORTRAIT)
-    conda:
-        "../../envs/snap.yaml"
     params:
+        step="portrait",
         spec=portrait_spec,
-        running=RUNNING,
-    shell:
-        "snap job portrait {input.outcomes:q} --spec {params.spec:q} --output {output.states:q}"
-        " --weights {output.weights:q} --threads {threads} --ledger {log.ledger:q}"
-        " --running {params.running:q} --dir data 2> {log[0]:q}"

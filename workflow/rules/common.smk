@@ -1,4 +1,4 @@
-# The plan that the configuration describes, the paths of each step, and what the rules look up.
+# The plan that the configuration describes, the path of every result, and small helpers.
 
 import json
 import shlex
@@ -7,10 +7,13 @@ from pathlib import Path
 
 from snakemake_interface_executor_plugins.settings import DeploymentMethod
 
-from snap import specs
 from snap.errors import SnapError
-from snap.plan import Plan
-from snap.report import catalog, paper_tables
+from snap.files import digest
+from snap.learners import LEARNERS
+from snap.pipeline import reduced, specs
+from snap.pipeline.plan import Plan
+from snap.pipeline.work import STAGES, core_hours, work_of
+from snap.report import catalog, paper_tables, versions
 
 HERE = Path(workflow.basedir)
 
@@ -25,12 +28,12 @@ except SnapError as error:
 
 RUN = f"results/{PLAN.run}"
 STORE = "results/trials"
-RUNNING = f"{RUN}/running"
+HEARTBEATS = f"{RUN}/heartbeats"
 
 FAMILY = "{learner}/{dataset}/{configuration}"
 STAMP = "data/{dataset}/verified.txt"
 SEARCH = f"{RUN}/search/{{learner}}/{{dataset}}/{{layer}}/{{job}}/seed={{seed}}.csv"
-SELECT = f"{RUN}/select/{FAMILY}/lambda={{power}}.csv"
+SELECT = f"{RUN}/select/{FAMILY}/lambda={{lambda_text}}.csv"
 IID = f"{RUN}/iid/{FAMILY}/{{job}}.csv"
 SEQUENTIAL = f"{RUN}/sequential/{FAMILY}/{{job}}.csv"
 MATRIX = f"{RUN}/sequential/{FAMILY}/{{job}}.matrix.csv"
@@ -39,9 +42,10 @@ LADDER = f"{RUN}/ladder/{{dataset}}/{{configuration}}.csv"
 PORTRAIT = f"{RUN}/portrait/{{dataset}}.csv"
 WEIGHTS = f"{RUN}/portrait/{{dataset}}.npz"
 TABLE = f"{RUN}/tables/{{table}}.csv"
-FIGURE = f"{RUN}/figures/{{figure}}.png"
-PAPER_TABLE = f"{RUN}/paper/{{name}}.{{form}}"
-CLAIMS = f"{RUN}/claims.json"
+CHECKED = f"{RUN}/checked.json"
+FIGURE = f"{RUN}/figures/{{figure}}.{{form}}"
+PAPER_TABLE = f"{RUN}/paper_tables/{{name}}.{{form}}"
+CLAIMS = f"{RUN}/claims.{{form}}"
 PAGE = f"{RUN}/report.html"
 
 # What `snap` means in a shell command. In a conda environment the package is taken from here;
@@ -54,12 +58,12 @@ shell.prefix(f'snap() {{{{ {SNAP} -m snap "$@"; }}}}; ')
 
 
 wildcard_constraints:
-    learner="hebbian|sgd",
+    learner="|".join(LEARNERS),
     dataset="[A-Za-z]+",
     configuration="[a-z-]+",
     layer="[a-z-]+",
     job=r"lambda=[0-9a-z.-]+(,part=\d+of\d+)?",
-    power="[0-9a-z.-]+",
+    lambda_text="[0-9a-z.-]+",
     seed=r"\d+",
     table="[a-z_]+",
     figure="[A-Za-z-]+",
@@ -70,35 +74,44 @@ def here(path):
     return path if Path.cwd() == HERE else str(HERE / path)
 
 
+def mirror(path, folder, suffix):
+    """The path of a log or benchmark: the same as that of its result, in another folder."""
+    return path.replace("results/", folder, 1).rsplit(".", 1)[0] + suffix
+
+
 def log_of(path):
-    """The log that mirrors a result."""
-    return path.replace("results/", "logs/", 1).rsplit(".", 1)[0] + ".log"
-
-
-def benchmark_of(path):
-    """The benchmark that mirrors a result."""
-    return path.replace("results/", "benchmarks/", 1).rsplit(".", 1)[0] + ".tsv"
+    return mirror(path, "logs/", ".log")
 
 
 def ledger_of(path):
     """Where a training job notes what it trained, beside its log."""
-    return path.replace("results/", "logs/", 1).rsplit(".", 1)[0] + ".json"
+    return mirror(path, "logs/", ".json")
 
 
-def family(wildcards):
-    return wildcards.learner, wildcards.dataset, wildcards.configuration
+def benchmark_of(path):
+    return mirror(path, "benchmarks/", ".tsv")
+
+
+def made_from(wildcards, input):
+    """The content of a job's input files, as a parameter.
+
+    A job is then due whenever its input is not what it was made from, whatever the clock says.
+    """
+    return digest(input)
 
 
 def paths(pattern, stage):
     """The paths of every job of a stage."""
-    return [pattern.format(**work) for work in PLAN.work(stage)]
+    return [pattern.format(**work) for work in work_of(PLAN, stage)]
 
 
+SEARCHED = paths(SEARCH, "search")
+SELECTED = [
+    SELECT.format(**vars(cell), lambda_text=cell.lambda_text) for cell in PLAN.all_cells
+]
 TABLES = {
-    "search": paths(SEARCH, "search"),
-    "selected": [
-        SELECT.format(**vars(cell), power=cell.lambda_text) for cell in PLAN.all_cells
-    ],
+    "search": SEARCHED,
+    "selected": SELECTED,
     "iid": paths(IID, "iid"),
     "sequential": paths(SEQUENTIAL, "sequential"),
     "matrix": paths(MATRIX, "sequential"),
@@ -106,7 +119,7 @@ TABLES = {
     "ladder": paths(LADDER, "ladder"),
     "consolidation": paths(PORTRAIT, "portrait"),
 }
+PARTS = [path for parts in TABLES.values() for path in parts]
 
 FIGURES = catalog.names(PLAN.datasets)
 PAPER_TABLES = paper_tables.names(PLAN.datasets)
-DRAWING = catalog.code_version()

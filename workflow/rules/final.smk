@@ -1,50 +1,35 @@
 # The runs that the paper reports, with the selected pairs: i.i.d., and tasks in sequence.
 
 
-rule iid:
+use rule search as iid with:
     input:
         STAMP,
-        selected=selections("iid"),
+        results=selections("iid"),
     output:
-        IID,
+        result=IID,
     log:
-        log_of(IID),
+        text=log_of(IID),
         ledger=ledger_of(IID),
     benchmark:
         benchmark_of(IID)
-    conda:
-        "../../envs/snap.yaml"
     params:
+        step="iid",
         spec=final_spec("iid"),
-        store=STORE,
-        running=RUNNING,
-    shell:
-        "snap job iid {input.selected:q} --spec {params.spec:q} --output {output:q}"
-        " --threads {threads} --ledger {log.ledger:q} --store {params.store:q}"
-        " --running {params.running:q} --dir data 2> {log[0]:q}"
 
 
-rule sequential:
+use rule search as sequential with:
     input:
         STAMP,
-        selected=selections("sequential"),
+        results=selections("sequential"),
     output:
-        outcome=SEQUENTIAL,
+        result=SEQUENTIAL,
         matrix=MATRIX,
         curve=CURVE,
     log:
-        log_of(SEQUENTIAL),
+        text=log_of(SEQUENTIAL),
         ledger=ledger_of(SEQUENTIAL),
     benchmark:
         benchmark_of(SEQUENTIAL)
-    conda:
-        "../../envs/snap.yaml"
     params:
+        step="sequential",
         spec=final_spec("sequential"),
-        store=STORE,
-        running=RUNNING,
-    shell:
-        "snap job sequential {input.selected:q} --spec {params.spec:q} --output {output.outcome:q}"
-        " --matrix {output.matrix:q} --curve {output.curve:q}"
-        " --threads {threads} --ledger {log.ledger:q} --store {params.store:q}"
-        " --running {params.running:q} --dir data 2> {log[0]:q}"

@@ -1,6 +1,10 @@
 # What the rules look up: their inputs, and what their jobs are told.
 
 
+def family(wildcards):
+    return wildcards.learner, wildcards.dataset, wildcards.configuration
+
+
 def search_spec(wildcards):
     where = wildcards.learner, wildcards.dataset, wildcards.layer
     job = PLAN.job("search", *where, wildcards.job)
@@ -10,7 +14,7 @@ def search_spec(wildcards):
 def cell_of(wildcards):
     """The cell that a selection's path names."""
     cells = PLAN.cells(*family(wildcards))
-    return next(cell for cell in cells if cell.lambda_text == wildcards.power)
+    return next(cell for cell in cells if cell.lambda_text == wildcards.lambda_text)
 
 
 def search_results(wildcards):
@@ -35,22 +39,24 @@ def select_spec(wildcards):
 def selections(stage):
     """The selected pairs of a job's cells, in their order."""
 
-    def found(wildcards):
+    def look_up(wildcards):
         job = PLAN.job(stage, *family(wildcards), wildcards.job)
         places = {
             key: wildcards[key] for key in ("learner", "dataset", "configuration")
         }
-        return [SELECT.format(**places, power=cell.lambda_text) for cell in job.cells]
+        return [
+            SELECT.format(**places, lambda_text=cell.lambda_text) for cell in job.cells
+        ]
 
-    return found
+    return look_up
 
 
 def final_spec(stage):
-    def found(wildcards):
+    def look_up(wildcards):
         job = PLAN.job(stage, *family(wildcards), wildcards.job)
         return specs.final(PLAN, stage, job)
 
-    return found
+    return look_up
 
 
 def ladder_cell(wildcards):
@@ -65,7 +71,7 @@ def ladder_cell(wildcards):
 def ladder_selection(wildcards):
     """The pair that every rung of a ladder is trained with."""
     cell = ladder_cell(wildcards)
-    return SELECT.format(**vars(cell), power=cell.lambda_text)
+    return SELECT.format(**vars(cell), lambda_text=cell.lambda_text)
 
 
 def ladder_spec(wildcards):
@@ -73,11 +79,11 @@ def ladder_spec(wildcards):
 
 
 def portrait_outcomes(wildcards):
-    """The sequential results among which a dataset's portraits find their λ."""
+    """The sequential results that decide the λ of a dataset's portraits."""
     families = PLAN.portrait_families(wildcards.dataset)
     return [
         SEQUENTIAL.format(**work)
-        for work in PLAN.work("sequential")
+        for work in work_of(PLAN, "sequential")
         if (work["learner"], work["dataset"], work["configuration"]) in families
     ]
 
@@ -111,13 +117,14 @@ def figure_weights(wildcards):
     return [WEIGHTS.format(dataset=dataset)] if kind.weights else []
 
 
+def figure_code(wildcards):
+    """The version of the code that draws a figure."""
+    return versions.of(catalog.find(wildcards.figure)[0].module)
+
+
 def caption_file(wildcards):
     kind, _ = catalog.find(wildcards.figure)
     return here(f"reports/captions/{kind.name}.rst")
-
-
-def caption_text(wildcards):
-    return Path(caption_file(wildcards)).read_text()
 
 
 def folder_of_input(wildcards, input):
@@ -132,7 +139,7 @@ def folder_of_output(wildcards, output):
 
 
 def reduced_words(wildcards):
-    return PLAN.reduced
+    return reduced.words(PLAN.config)
 
 
 def config_json(wildcards):

@@ -3,7 +3,7 @@
 import logging
 import signal
 
-from snap import status
+from snap.pipeline import status
 
 
 include: "slurm.smk"
@@ -19,9 +19,9 @@ def training_jobs():
         "ladder": LADDER,
         "portrait": PORTRAIT,
     }
-    for stage, pattern in patterns.items():
-        for work in PLAN.work(stage):
-            output = pattern.format(**work)
+    for stage in STAGES:
+        for work in work_of(PLAN, stage):
+            output = patterns[stage].format(**work)
             yield {
                 "stage": stage,
                 "due": output in due,
@@ -71,7 +71,7 @@ onstart:
     cancel_earlier_submission(PLAN_FILE)
     cores = workflow.cores if workflow.local_exec else None
     jobs = list(training_jobs())
-    print(status.announcement(PLAN.core_hours, cores), file=sys.stderr)
+    print(status.announcement(core_hours(PLAN), cores), file=sys.stderr)
     status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, slurm_name())
     show_from(logging.WARNING)
     look_for_jobs_when_one_ends()

@@ -17,13 +17,13 @@ rule figure:
         caption=caption_file,
     output:
         png=report(
-            FIGURE,
+            FIGURE.replace("{form}", "png"),
             caption="../../reports/captions/figure.rst",
             category="Figures",
             subcategory=figure_section,
             labels=figure_labels,
         ),
-        others=multiext(FIGURE.removesuffix(".png"), ".pdf", ".csv", ".json"),
+        others=multiext(FIGURE.removesuffix(".{form}"), ".pdf", ".csv", ".json"),
     log:
         log_of(FIGURE),
     benchmark:
@@ -32,8 +32,8 @@ rule figure:
         "../../envs/snap.yaml"
     params:
         tables=folder_of_input,
-        caption=caption_text,
-        code=DRAWING,
+        made_from=made_from,
+        code=figure_code,
     shell:
         "snap report figure {wildcards.figure:q} --tables {params.tables:q} --style {input.style:q}"
         " --paper {input.paper:q} --caption {input.caption:q} --weights {input.weights:q}"
@@ -62,7 +62,8 @@ rule paper_tables:
         tables=folder_of_input,
         folder=folder_of_output,
         config=config_json,
-        code=DRAWING,
+        made_from=made_from,
+        code=versions.of("snap.report.paper_tables"),
     shell:
         "snap report tables {params.names:q} --tables {params.tables:q} --paper {input.paper:q}"
         " --config {params.config:q} --output {params.folder:q} 2> {log:q}"
@@ -74,31 +75,33 @@ rule claims:
         paper=here("workflow/paper.yaml"),
         claims=here("workflow/claims.yaml"),
     output:
-        json=CLAIMS,
+        json=CLAIMS.format(form="json"),
         csv=report(
-            CLAIMS.replace(".json", ".csv"),
+            CLAIMS.format(form="csv"),
             caption="../../reports/captions/claims.rst",
             category="Claims",
         ),
     log:
-        log_of(CLAIMS),
+        f"logs/{PLAN.run}/claims.log",
     benchmark:
-        benchmark_of(CLAIMS)
+        f"benchmarks/{PLAN.run}/claims.tsv"
     conda:
         "../../envs/snap.yaml"
     params:
         tables=folder_of_input,
-        code=DRAWING,
+        config=config_json,
+        made_from=made_from,
+        code=versions.of("snap.report.claims"),
     shell:
         "snap report claims --tables {params.tables:q} --paper {input.paper:q}"
-        " --claims {input.claims:q} --output {output.json:q} 2> {log:q}"
+        " --config {params.config:q} --claims {input.claims:q} --output {output.json:q} 2> {log:q}"
 
 
 rule page:
     input:
-        collect(FIGURE, figure=FIGURES),
+        collect(FIGURE, figure=FIGURES, form=["png", "json"]),
         collect(PAPER_TABLE, name=PAPER_TABLES, form="json"),
-        CLAIMS,
+        CLAIMS.format(form="json"),
     output:
         report(PAGE, caption="../../reports/captions/page.rst", category="Report"),
     log:
@@ -112,7 +115,8 @@ rule page:
         figures=FIGURES,
         tables=PAPER_TABLES,
         config=config_json,
-        code=DRAWING,
+        made_from=made_from,
+        code=versions.of("snap.report.page"),
     shell:
         "snap report page --folder {params.folder:q} --figures {params.figures:q}"
         " --tables {params.tables:q} --config {params.config:q} --output {output:q} 2> {log:q}"

@@ -1,5 +1,4 @@
-# The optimal (η, α) of every cell. Snakemake compares small files by content, so what follows a
-# selection runs again only if the pair, or what is told about it, has changed.
+# The optimal (η, α) of every cell. What follows a selection is due only if its content has changed.
 
 
 localrules:
@@ -19,5 +18,6 @@ rule select:
         "../../envs/snap.yaml"
     params:
         spec=select_spec,
+        made_from=made_from,
     shell:
         "snap job select {input:q} --spec {params.spec:q} --output {output:q} 2> {log:q}"

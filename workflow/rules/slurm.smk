@@ -2,7 +2,7 @@
 
 from snakemake.exceptions import WorkflowError
 
-from snap import slurm
+from snap.pipeline import slurm
 
 
 def refuse_arrays():

@@ -1,8 +1,10 @@
-# Tidy tables: the files of all jobs of a step in one, with the name of the run in every row.
+# Tidy tables: the files of all jobs of a step in one, with the name of the run in every row. And the
+# check that they hold exactly the trials of the plan.
 
 
 localrules:
     table,
+    check,
 
 
 rule table:
@@ -20,6 +22,28 @@ rule table:
         run=PLAN.run,
         reduced=reduced_words,
         format=specs.FORMAT,
+        made_from=made_from,
     shell:
         "snap job table {input:q} --output {output:q} --run {params.run:q}"
-        " --reduced={params.reduced:q} --format {params.format} 2> {log:q}"
+        " --reduced={params.reduced:q} 2> {log:q}"
+
+
+rule check:
+    input:
+        collect(TABLE, table=TABLES),
+        paper=here("workflow/paper.yaml"),
+    output:
+        CHECKED,
+    log:
+        log_of(CHECKED),
+    benchmark:
+        benchmark_of(CHECKED)
+    conda:
+        "../../envs/snap.yaml"
+    params:
+        config=config_json,
+        made_from=made_from,
+        tables=folder_of_input,
+    shell:
+        "snap job check --tables {params.tables:q} --config {params.config:q}"
+        " --paper {input.paper:q} --output {output:q} 2> {log:q}"

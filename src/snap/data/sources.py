@@ -16,14 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from snap.data import idx
+from snap.data.datasets import FILES
 from snap.errors import SnapError
 
-FILES = (
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-)
 TIMEOUT = 600  # seconds a registry's client may take
 
 Contents = Iterator[tuple[str, bytes]]

@@ -17,7 +17,7 @@ import numpy as np
 from filelock import FileLock
 
 from snap.data import idx, sources, synthetic
-from snap.data.checksums import CHECKSUMS, checksum, known
+from snap.data.datasets import FILES, record
 from snap.data.samples import Samples
 from snap.errors import SnapError
 from snap.files import write_atomically
@@ -31,7 +31,7 @@ def default_folder() -> Path:
 
 def paths(dataset: str, root: Path) -> dict[str, Path]:
     """Where a dataset's four files belong."""
-    return {name: root / known(dataset) / "raw" / name for name in sources.FILES}
+    return {name: root / record(dataset).name / "raw" / name for name in FILES}
 
 
 def faults(dataset: str, root: Path) -> dict[Path, str | None]:
@@ -54,7 +54,7 @@ def verify(dataset: str, root: Path) -> list[str]:
 def _content(dataset: str, root: Path, name: str) -> bytes:
     """A file's content, if it is what its checksum says."""
     path = paths(dataset, root)[name]
-    expected = dict(zip(sources.FILES, CHECKSUMS[dataset], strict=True))[name]
+    expected = _expected(dataset)[name]
     if not path.is_file():
         where = "" if root == default_folder() else f" --dir {root}"
         raise SnapError(f"{path} is missing: run snap data fetch --dataset {dataset}{where}")
@@ -62,6 +62,11 @@ def _content(dataset: str, root: Path, name: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != expected:
         raise SnapError(_fault(content, expected, str(path)))
     return content
+
+
+def _expected(dataset: str) -> dict[str, str]:
+    """The SHA-256 of each of a dataset's files."""
+    return dict(zip(FILES, record(dataset).sha256, strict=True))
 
 
 def _fault(content: bytes, expected: str, name: str) -> str:
@@ -112,7 +117,7 @@ def _fetch_locked(dataset: str, root: Path, given: Path | None, say: Callable[[s
 
 
 def _offers(dataset: str, root: Path, given: Path | None) -> dict[str, sources.Source]:
-    if dataset == "Synthetic":
+    if record(dataset).made:
         return {"its seed": lambda _: ((n, idx.build(a)) for n, a in synthetic.files().items())}
     if given is not None:  # a folder that was named is meant: nothing else is asked
         return {f"the folder {given}": sources.folder(given)}
@@ -121,7 +126,7 @@ def _offers(dataset: str, root: Path, given: Path | None) -> dict[str, sources.S
 
 def _verified(dataset: str, source: sources.Source) -> dict[str, bytes]:
     """All four files of a source, each with the content its checksum names."""
-    expected = dict(zip(sources.FILES, CHECKSUMS[dataset], strict=True))
+    expected = _expected(dataset)
     contents = dict(source(dataset))
     for name, content in contents.items():
         if hashlib.sha256(content).hexdigest() != expected[name]:
@@ -186,4 +191,4 @@ def load(dataset: str, root: Path | None = None) -> Dataset:
     arrays = [idx.parse(_content(dataset, root, name), name) for name in paths(dataset, root)]
     train = Samples(arrays[0].reshape(len(arrays[0]), -1), arrays[1].astype(np.int64))
     test = Samples(arrays[2].reshape(len(arrays[2]), -1), arrays[3].astype(np.int64))
-    return Dataset(dataset, train, test, checksum(dataset))
+    return Dataset(dataset, train, test, record(dataset).checksum)

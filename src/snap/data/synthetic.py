@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-SIDE, CLASSES = 28, 10
-TRAIN, TEST = 2000, 500
+from snap.data.datasets import DATASETS
+
+SIDE, CLASSES = DATASETS["Synthetic"].side, DATASETS["Synthetic"].classes
+TRAIN, TEST = DATASETS["Synthetic"].training_samples, 500
 SEED = 20240926
 
 

@@ -1,10 +1,11 @@
-"""The three engines, by name. Importing this module imports none of them, nor numpy."""
+"""The engines: one record for each. Importing this module imports none of them, nor numpy."""
 
 from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,30 +14,8 @@ from snap.errors import SnapError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from snap.engines.base import Population
+    from snap.engines.population import Population
     from snap.trial import Trial
-
-ENGINES = {
-    "reference": ("snap.engines.single", "ReferencePopulation"),
-    "cpu": ("snap.engines.cpu", "CpuPopulation"),
-    "torch": ("snap.engines.batched", "BatchedPopulation"),
-}
-CHOICES = ("auto", *ENGINES)
-
-
-def resolve(engine: str = "auto", device: str = "auto") -> tuple[str, str]:
-    """The engine and device that are meant: `auto` is torch where there is CUDA, else cpu."""
-    if engine not in CHOICES:
-        raise SnapError(f"engine must be one of {', '.join(CHOICES)}, got {engine!r}")
-    if device == "auto" and engine in ("auto", "torch"):
-        device = "cuda" if _has_cuda() else "cpu"
-    if engine == "auto":
-        engine = "torch" if device.startswith("cuda") else "cpu"
-    if engine != "torch":
-        if device not in ("auto", "cpu"):
-            raise SnapError(f"the {engine} engine runs on the cpu only, got device {device!r}")
-        device = "cpu"
-    return engine, device
 
 
 def _has_cuda() -> bool:
@@ -48,11 +27,74 @@ def _has_cuda() -> bool:
     return torch.cuda.is_available()
 
 
+# Kinds of device besides the processor itself, and whether this machine has one.
+ACCELERATORS: dict[str, Callable[[], bool]] = {"cuda": _has_cuda}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What can be known about an engine without importing it.
+
+    How many trials it wants at a time is its population's to say: `Population.groups`.
+    """
+
+    name: str
+    module: str
+    population: str  # the class in that module
+    accelerators: tuple[str, ...] = ()  # kinds of device that `auto` takes it for
+    any_device: bool = False  # whether it takes whatever device torch knows; else the cpu alone
+
+    def device(self, wanted: str) -> str:
+        """The device that it computes on; an error where it cannot use the one that is wanted."""
+        if wanted == "auto":
+            return next((kind for kind in self.accelerators if ACCELERATORS[kind]()), "cpu")
+        if wanted != "cpu" and not self.any_device:
+            raise SnapError(f"the {self.name} engine runs on the cpu only, got device {wanted!r}")
+        return wanted
+
+    def load(self) -> type[Population]:
+        loaded: type[Population] = getattr(importlib.import_module(self.module), self.population)
+        return loaded
+
+
+ENGINES = {
+    engine.name: engine
+    for engine in (
+        Engine("reference", "snap.engines.reference_population", "ReferencePopulation"),
+        Engine("cpu", "snap.engines.cpu_population", "CpuPopulation"),
+        Engine(
+            "torch",
+            "snap.engines.torch_population",
+            "TorchPopulation",
+            accelerators=("cuda",),
+            any_device=True,
+        ),
+    )
+}
+CHOICES = ("auto", *ENGINES)
+FALLBACK = "cpu"  # what `auto` takes without an accelerator
+
+
+def resolve(engine: str = "auto", device: str = "auto") -> tuple[str, str]:
+    """The engine and device that are meant.
+
+    `auto` is the first engine made for an accelerator that is wanted or is there, else cpu.
+    """
+    if engine not in CHOICES:
+        raise SnapError(f"engine must be one of {', '.join(CHOICES)}, got {engine!r}")
+    if engine != "auto":
+        return engine, ENGINES[engine].device(device)
+    for candidate in ENGINES.values():
+        # cuda:1 is a device of the kind cuda.
+        kind = candidate.device(device) if device == "auto" else device.partition(":")[0]
+        if kind in candidate.accelerators:
+            return candidate.name, candidate.device(device)
+    return FALLBACK, ENGINES[FALLBACK].device(device)
+
+
 def population_class(engine: str) -> type[Population]:
     """The class behind a resolved engine name."""
-    module, name = ENGINES[engine]
-    found: type[Population] = getattr(importlib.import_module(module), name)
-    return found
+    return ENGINES[engine].load()
 
 
 def train_from(
@@ -85,8 +127,7 @@ def train_from(
         if whole.ndim != 1 or (whole.size and whole.dtype.kind not in "iu"):
             raise SnapError(f"{name} must be a list of whole numbers, got {whole.dtype}")
     samples, sequence = Samples(pixels, classes), sequence.astype(np.int64)
-    options = {"device": device} if engine == "torch" else {}
     weights = [(np.asarray(W), np.asarray(V))]
-    population = population_class(engine)([trial], weights, samples, **options)
+    population = population_class(engine)([trial], weights, samples, device)
     population.train([sequence])
     return population.weights(0)

@@ -38,7 +38,7 @@ class Rule(NamedTuple):
 
     alpha: Any
     eta: Any
-    power: Any  # λ
+    lateral_inhibition: Any  # λ
     squarings: int  # log2 λ where that is a whole number from 0, else -1
     normalized: bool
     norm_ratio: bool
@@ -77,7 +77,7 @@ def _inhibit(h, rule):
             for _ in range(rule.squarings):
                 ratio *= ratio
         else:
-            ratio = ratio**rule.power
+            ratio = ratio**rule.lateral_inhibition
         h[i] = zero if ratio < rule.tiny else ratio
 
 

@@ -2,7 +2,7 @@
 
 Names follow the paper: W (H×D) are the hidden weights, V (C×H) the output weights, a the hidden
 activations, h the same after lateral inhibition, r what the learning rule asks for. Equation
-labels are the paper's. Where the two readings of the paper differ, the switch stands in the line.
+labels are the paper's. Where the readings of the paper differ, the line names the switch.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from snap.growth import GROWTHS, plasticity
+from snap.learners import HEBBIAN, SGD
 from snap.trial import Trial
 
 
@@ -25,33 +26,29 @@ def row_norms(weights: Tensor) -> Tensor:
 
 
 class Network:
-    """The weights of one trial and the rules that change them."""
+    """The weights of one trial. A subclass adds the rule that changes them."""
 
     def __init__(self, trial: Trial, W: Tensor, V: Tensor) -> None:
         self.trial = trial
         self.protocol = trial.protocol
-        self.lateral_inhibition = trial.lateral_inhibition or 1.0  # sgd has neither
-        self.eta = trial.eta or 0.0
         self.W = W
         self.V = V
 
-    # Both learners
+    def hidden(self, x: Tensor) -> Tensor:
+        """The activity of the hidden layer."""
+        raise NotImplementedError
 
     def learn(self, x: Tensor, label: int) -> None:
         """Both layers learn from one sample, each from the weights as they were before it."""
-        if self.trial.learner == "sgd":
-            self._learn_sgd(x, label)
-        else:
-            self._learn_hebbian(x, label)
+        raise NotImplementedError
 
     def predict(self, x: Tensor) -> int:
-        hidden = torch.relu(self.W @ x) if self.trial.learner == "sgd" else self._hidden(x)
-        return int(torch.argmax(self.V @ hidden))
+        return int(torch.argmax(self.V @ self.hidden(x)))
 
     def finite(self) -> bool:
         return bool(torch.isfinite(self.W).all() and torch.isfinite(self.V).all())
 
-    def _plasticity(self, weights: Tensor, growth: str) -> Tensor | float:
+    def plasticity(self, weights: Tensor, growth: str) -> Tensor | float:
         """Table 1 (tab:growth-eqns): what multiplies δW, for a synapse or for a whole row."""
         if self.trial.configuration.focus == "synapse":
             strength = weights.abs()
@@ -64,9 +61,17 @@ class Network:
         factor: Tensor | float = plasticity(GROWTHS.index(growth), strength, capped, 1.0)
         return factor
 
-    # Hebbian learning
 
-    def _hidden(self, x: Tensor) -> Tensor:
+class HebbianNetwork(Network):
+    """Hebbian learning with lateral inhibition and Sanger's rule."""
+
+    def __init__(self, trial: Trial, W: Tensor, V: Tensor) -> None:
+        super().__init__(trial, W, V)
+        assert trial.lateral_inhibition is not None
+        assert trial.eta is not None
+        self.lateral_inhibition, self.eta = trial.lateral_inhibition, trial.eta
+
+    def hidden(self, x: Tensor) -> Tensor:
         """eq:activation and eq:lateral_inhibition."""
         z = self.W @ x
         if self.protocol.forward_weights == "normalized":
@@ -74,8 +79,8 @@ class Network:
         a = torch.relu(z)
         return over(a, a.max()) ** self.lateral_inhibition
 
-    def _learn_hebbian(self, x: Tensor, label: int) -> None:
-        h = self._hidden(x)
+    def learn(self, x: Tensor, label: int) -> None:
+        h = self.hidden(x)
         W = self._hidden_update(x, h)
         V = self._output_update(h, label)
         self.W, self.V = W, V
@@ -94,7 +99,7 @@ class Network:
                 r[i] = h[i] * (x - self.eta * explained)
                 explained = explained + h[i] * W[i]
         unit_rows = self.trial.keeps_unit_rows(growth)
-        factor = 1.0 if unit_rows else self._plasticity(W, growth)
+        factor = 1.0 if unit_rows else self.plasticity(W, growth)
         W = W + self.trial.alpha * factor * r  # eq:generic_weight_update
         if self.protocol.hidden_sign == "non-negative":
             W = W.clamp(min=0.0)
@@ -113,12 +118,17 @@ class Network:
         elif rule == "error-raw":
             y = y - output
         r = torch.outer(y, h)
-        V = V + self.trial.alpha * self._plasticity(V, self.trial.configuration.output) * r
+        V = V + self.trial.alpha * self.plasticity(V, self.trial.configuration.output) * r
         return over(V, row_norms(V)) if self.protocol.output_rows == "renormalised" else V
 
-    # Stochastic gradient descent: δW is minus the gradient of the cross-entropy
 
-    def _learn_sgd(self, x: Tensor, label: int) -> None:
+class SgdNetwork(Network):
+    """Stochastic gradient descent: δW is minus the gradient of the cross-entropy."""
+
+    def hidden(self, x: Tensor) -> Tensor:
+        return torch.relu(self.W @ x)
+
+    def learn(self, x: Tensor, label: int) -> None:
         W = self.W.clone().requires_grad_()
         V = self.V.clone().requires_grad_()
         output = V @ torch.relu(W @ x)
@@ -129,5 +139,8 @@ class Network:
         self.V = self._descend(self.V, gradient_V, configuration.output)
 
     def _descend(self, weights: Tensor, gradient: Tensor, growth: str) -> Tensor:
-        weights = weights - self.trial.alpha * self._plasticity(weights, growth) * gradient
+        weights = weights - self.trial.alpha * self.plasticity(weights, growth) * gradient
         return over(weights, row_norms(weights)) if self.trial.keeps_unit_rows(growth) else weights
+
+
+NETWORKS: dict[str, type[Network]] = {HEBBIAN.name: HebbianNetwork, SGD.name: SgdNetwork}

@@ -5,11 +5,8 @@ Light to import: the workflow reads it to know its targets.
 
 from __future__ import annotations
 
-import ast
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from snap.errors import SnapError
 
@@ -19,13 +16,18 @@ class Kind:
     """A kind of figure; `{dataset}` in a title makes it one figure per dataset."""
 
     name: str
+    drawn_by: str  # a module of snap.report.figures; its function has the name of the kind
     title: str
     section: str
-    tables: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()  # drawing can read no others
     # The labels of the figure in the paper, if it has one; by dataset where they differ.
     paper: str | Mapping[str, str] | None = None
     weights: bool = False  # whether it shows the weights of portraits
     from_results: bool = True  # or it reads the tables for the name of the run alone
+
+    @property
+    def module(self) -> str:
+        return f"snap.report.figures.{self.drawn_by}"
 
     @property
     def per_dataset(self) -> bool:
@@ -41,12 +43,14 @@ FINAL = ("selected", "sequential")
 KINDS = (
     Kind(
         "headline",
+        "overview",
         "What is kept as tasks are learned",
         "Forgetting",
         (*FINAL, "matrix"),
     ),
     Kind(
         "iid",
+        "overview",
         "Accuracy on i.i.d. data",
         "Experiment 1: i.i.d. data",
         ("selected", "iid"),
@@ -54,6 +58,7 @@ KINDS = (
     ),
     Kind(
         "sequential",
+        "overview",
         "Accuracy after five tasks in sequence",
         "Experiment 2: tasks in sequence",
         FINAL,
@@ -61,9 +66,10 @@ KINDS = (
     ),
     Kind(
         "curves",
+        "sequence",
         "Through the sequence, at the best λ: {dataset}",
         "Experiment 2: tasks in sequence",
-        (*FINAL, "curve"),
+        (*FINAL, "curve", "matrix"),
         {
             "MNIST": "fig:mnist_hebb_combined_Forget_Model_Performance,"
             " fig:mnist-hebb_top_performance",
@@ -72,9 +78,10 @@ KINDS = (
     ),
     Kind(
         "curves-paper",
+        "sequence",
         "Through the sequence, at the paper's λ: {dataset}",
         "Experiment 2: tasks in sequence",
-        (*FINAL, "curve"),
+        (*FINAL, "curve", "matrix"),
         {
             "MNIST": "fig:mnist_hebb_combined_Forget_Model_Performance,"
             " fig:mnist-hebb_top_performance",
@@ -83,6 +90,7 @@ KINDS = (
     ),
     Kind(
         "retention",
+        "overview",
         "What is left of each task: {dataset}",
         "Experiment 2: tasks in sequence",
         ("selected", "matrix"),
@@ -93,15 +101,17 @@ KINDS = (
     ),
     Kind(
         "matrix",
+        "sequence",
         "Task by task: {dataset}",
         "Experiment 2: tasks in sequence",
         (*FINAL, "matrix"),
     ),
     Kind(
         "sgd",
+        "sequence",
         "SGD through the sequence: {dataset}",
         "Stochastic gradient descent",
-        (*FINAL, "curve"),
+        (*FINAL, "curve", "matrix"),
         {
             "MNIST": "fig:mnist_sgd_model_performance",
             "FashionMNIST": "fig:Fmnist_sgd_model_performance",
@@ -109,12 +119,21 @@ KINDS = (
     ),
     Kind(
         "consolidation",
+        "weights",
         "Consolidation: {dataset}",
         "What the weights do",
         ("selected", "consolidation"),
     ),
-    Kind("features", "Learned features: {dataset}", "What the weights do", FINAL, weights=True),
     Kind(
+        "features",
+        "weights",
+        "Learned features: {dataset}",
+        "What the weights do",
+        ("selected",),
+        weights=True,
+    ),
+    Kind(
+        "growth",
         "growth",
         "Three ways to grow",
         "What the weights do",
@@ -124,6 +143,7 @@ KINDS = (
     ),
     Kind(
         "network",
+        "network",
         "The network",
         "What the weights do",
         ("selected",),
@@ -132,12 +152,14 @@ KINDS = (
     ),
     Kind(
         "landscape",
+        "search",
         "The search for η and α: {dataset}",
         "How the numbers came about",
         ("selected", "search"),
     ),
     Kind(
         "ladder",
+        "search",
         "From the text to the reading that learns",
         "How the numbers came about",
         ("selected", "ladder"),
@@ -166,24 +188,3 @@ def find(name: str) -> tuple[Kind, str | None]:
             if dataset.isidentifier():
                 return kind, dataset
     raise SnapError(f"there is no figure {name!r}; kinds: {', '.join(k.name for k in KINDS)}")
-
-
-def code_version() -> str:
-    """A hash of what draws, without comments and docstrings: drawn anew when the code changes.
-
-    Drawing takes seconds, so here the workflow need not wait for somebody to raise a version.
-    """
-    digest = hashlib.sha256()
-    folder = Path(__file__).parent
-    for path in sorted(folder.rglob("*")):
-        if path.suffix == ".py":
-            tree = ast.parse(path.read_text())
-            for node in ast.walk(tree):
-                if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                    continue
-                if ast.get_docstring(node) is not None:
-                    node.body = node.body[1:]
-            digest.update(ast.dump(tree).encode())
-        elif path.parent.name == "template":
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

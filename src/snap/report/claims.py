@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from snap.data.datasets import DATASETS
 from snap.files import write_result
-from snap.report.claim_data import Ask, Claim, Group, Test, load
+from snap.pipeline.rows import write_rows
+from snap.report.claim_file import Ask, Claim, Group, Test, load
 from snap.report.frames import Tables
 from snap.report.quantities import QUANTITIES, GapError, Reading, Source
-from snap.rows import write_rows
 
 __all__ = ["VERDICTS", "Verdict", "judge", "load", "write"]
 
@@ -56,11 +57,16 @@ class Verdict:
     tests: tuple[Outcome, ...]
 
 
-def judge(claims: Sequence[Claim], tables: Tables, paper: Mapping[str, Any]) -> list[Verdict]:
-    """Every claim on every dataset of the run; on the paper's where the run has no results."""
+def judge(
+    claims: Sequence[Claim], tables: Tables, paper: Mapping[str, Any], full: bool = True
+) -> list[Verdict]:
+    """Every claim on every dataset of the run; on the paper's where the run has no results.
+
+    `full` says whether its trials learned as much as the paper's.
+    """
     datasets = tables.datasets or list(paper["pairs"])
     sources = [Source(tables, paper, dataset) for dataset in datasets]
-    return [_verdict(claim, source) for claim in claims for source in sources]
+    return [_verdict(claim, source, full) for claim in claims for source in sources]
 
 
 # From a group of configurations to one number
@@ -128,11 +134,11 @@ def _answer(ask: Ask, source: Source) -> Number:
 # From numbers to a verdict
 
 
-def _verdict(claim: Claim, source: Source) -> Verdict:
+def _verdict(claim: Claim, source: Source, full: bool) -> Verdict:
     outcomes: list[Outcome] = []
     numbers: list[Number] = []
     gaps: dict[str, list[str]] = {}  # what is missing, and the tests that want it
-    refused = _refusal(claim, source)
+    refused = _refusal(claim, source, full)
     for test in claim.tests:
         try:
             found, outcome = _try(test, source)
@@ -145,7 +151,7 @@ def _verdict(claim: Claim, source: Source) -> Verdict:
         unclear = outcome == PARTLY and test.reproduced.holds(found[0].value)
         note = "the seeds overlap" if unclear else ""
         outcomes.append(Outcome(test.ask.what, found[0].value, test.wanted, kept, note))
-    if source.dataset == "Synthetic":
+    if DATASETS[source.dataset].made:
         numbers, outcomes = [], [dataclasses.replace(o, value=None) for o in outcomes]
     verdict = NOT_TESTABLE if refused or gaps else _together([o.outcome for o in outcomes])
     missing = [f"{_sentence(gap)}; needed for: {'; '.join(w)}." for gap, w in gaps.items()]
@@ -164,11 +170,11 @@ def _verdict(claim: Claim, source: Source) -> Verdict:
     )
 
 
-def _refusal(claim: Claim, source: Source) -> str:
+def _refusal(claim: Claim, source: Source, full: bool) -> str:
     """Why this run cannot speak to the claim, whatever its numbers; empty if it can."""
-    if source.dataset == "Synthetic":
+    if DATASETS[source.dataset].made:
         return SYNTHETIC
-    if claim.needs == "full" and "(reduced:" in source.tables.run:
+    if claim.needs == "full" and not full:
         return REDUCED
     return ""
 

@@ -6,7 +6,7 @@ A result that is missing or diverged is NaN or absent here; whoever draws or jud
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from snap import metrics
 from snap.errors import SnapError
 from snap.files import packed, unpacked
 
@@ -37,9 +38,14 @@ def read(path: Path) -> Frame:
 
 @dataclass(frozen=True)
 class Tables:
-    """The tidy tables in a folder, packed or not, read when they are asked for."""
+    """The tidy tables in a folder, packed or not, read when they are asked for.
+
+    `declared` names the only ones that may be read: what a figure is drawn from decides when it is
+    drawn again, so it must not read more than it says.
+    """
 
     folder: Path
+    declared: tuple[str, ...] | None = None
 
     @property
     def names(self) -> set[str]:
@@ -48,6 +54,10 @@ class Tables:
         return {path.name.partition(".")[0] for path in files}
 
     def table(self, name: str) -> Frame:
+        if self.declared is not None and name not in self.declared:
+            raise SnapError(
+                f"this figure reads the table {name}, which snap.report.catalog does not name"
+            )
         path = self.folder / f"{name}.csv"
         return read(packed(path) if packed(path).exists() else path)
 
@@ -108,13 +118,13 @@ class Tables:
     def lambdas(self) -> list[float]:
         return sorted(self.selected["lambda"].dropna().unique())
 
-    def best_lambda(
-        self, learner: str, dataset: str, configuration: str, by: str = "accuracy"
-    ) -> float | None:
-        """The λ with the highest mean over seeds in sequence; None where there is none."""
-        frame = only(self.sequential, learner=learner, dataset=dataset, configuration=configuration)
-        means = frame.groupby("lambda")[by].mean().dropna()
-        return float(means.idxmax()) if len(means) else None
+    def best_lambda(self, learner: str, dataset: str, configuration: str) -> float | None:
+        """The λ with the highest accuracy in sequence; None where there is none."""
+        family = only(
+            self.sequential, learner=learner, dataset=dataset, configuration=configuration
+        )
+        lambdas = at_best_lambda(family)["lambda"].dropna()
+        return float(lambdas.iloc[0]) if len(lambdas) else None
 
 
 def lost_lambdas(tables: Tables, learner: str, dataset: str, configuration: str) -> list[float]:
@@ -139,8 +149,15 @@ def over_seeds(frame: Frame, by: Sequence[str], value: str) -> Frame:
     return grouped.agg(mean="mean", low="min", high="max", seeds="count").reset_index()
 
 
-def best_cell(frame: Frame, value: str, among: Iterable[str]) -> pd.Series | None:
-    """Of the configurations given, the configuration and λ with the highest mean over seeds."""
-    chosen = frame[frame["configuration"].isin(list(among))]
-    means = over_seeds(chosen, CELL, value).dropna(subset=["mean"])
-    return None if means.empty else means.loc[means["mean"].idxmax()]
+def at_best_lambda(family: Frame) -> Frame:
+    """Of the rows of one learner, dataset and configuration, those at the λ with the best accuracy.
+
+    All of them for a learner without λ; none where no row has an accuracy.
+    """
+    accuracies: dict[float | None, list[float]] = {}
+    ordered = family.sort_values("lambda", kind="stable")
+    for lambda_, accuracy in zip(ordered["lambda"], ordered["accuracy"], strict=True):
+        accuracies.setdefault(None if pd.isna(lambda_) else float(lambda_), []).append(accuracy)
+    if not any(pd.notna(value) for values in accuracies.values() for value in values):
+        return family.iloc[:0]
+    return only(family, lambda_=metrics.best(accuracies))

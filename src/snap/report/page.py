@@ -100,7 +100,7 @@ def _figure(folder: Path, name: str) -> dict[str, Any]:
 
 def _table(folder: Path, name: str) -> dict[str, Any]:
     """One of the paper's tables; `numeric` says of every column whether it holds numbers."""
-    table: dict[str, Any] = _read(folder / "paper" / f"{name}.json", TABLE)
+    table: dict[str, Any] = _read(folder / "paper_tables" / f"{name}.json", TABLE)
     return table | {"anchor": f"table-{slug(name)}", "file": quote(name), "claims": []}
 
 

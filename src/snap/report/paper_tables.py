@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from snap.canonical import number_text
+from snap.data.datasets import DATASETS
 from snap.errors import SnapError
+from snap.learners import SGD
+from snap.numbers import number_text
 from snap.report.table_formats import Cell, PaperTable, plain, run_words, write
-from snap.trial import CLASSES
 
 if TYPE_CHECKING:
     from snap.report.frames import Tables
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["PaperTable", "make", "names", "write"]
 
 PAIRS = "pairs-"  # and the name of a dataset
-PIXELS = 784
 
 
 def names(datasets: Sequence[str]) -> list[str]:
@@ -126,21 +126,12 @@ def _numbers(values: Sequence[float]) -> str:
     return ", ".join(number_text(value) for value in values)
 
 
-def _pixels(dataset: str) -> int:
-    if dataset != "Synthetic":
-        return PIXELS
-    from snap.data import synthetic
-
-    return synthetic.SIDE**2
-
-
 def hyperparameters(name: str, config: Mapping[str, Any]) -> PaperTable:
     """Every dataset's column is drawn from the configuration; only sizes differ between them."""
     search, sequential, limits = config["search"], config["sequential"], config["limits"]
     grid = config["grids"].get(search["grid"]) if search["grid"] is not None else None
     given = "the paper's table"
     shared = {
-        "Output dimension": str(CLASSES),
         "β": number_text(config["beta"]),
         "Initial weights": "Uniform(0, β)",
         "Batch size": str(config["batch_size"]),
@@ -148,7 +139,7 @@ def hyperparameters(name: str, config: Mapping[str, Any]) -> PaperTable:
         "λ": _numbers(config["lambdas"]),
         "η searched": _numbers(grid["eta"]) if grid else given,
         "α searched": _numbers(grid["alpha"]) if grid else given,
-        "α searched, SGD": _numbers(config["sgd"]["alpha"]),
+        "α searched, SGD": _numbers(config[str(SGD.section)]["alpha"]),
         "Epochs, search": str(search["epochs"]),
         "Optimum judged on": f"{search['split']} data",
         "Tasks": ", ".join("+".join(map(str, task)) for task in sequential["tasks"]),
@@ -163,9 +154,11 @@ def hyperparameters(name: str, config: Mapping[str, Any]) -> PaperTable:
         "Reading of the paper": str(config["protocol"]),
     }
     datasets = config["datasets"]
+    records = [DATASETS[dataset["name"]] for dataset in datasets]
     rows = [
-        ("Input dimension", [str(_pixels(dataset["name"])) for dataset in datasets]),
+        ("Input dimension", [str(record.pixels) for record in records]),
         ("Hidden dimension", [str(dataset["hidden"]) for dataset in datasets]),
+        ("Output dimension", [str(record.classes) for record in records]),
         *((label, [text] * len(datasets)) for label, text in shared.items()),
     ]
     return PaperTable(

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from snap.canonical import number_text
-from snap.report.frames import Frame, Tables, best_cell, only
+from snap.learners import HEBBIAN, LEARNERS, SGD
+from snap.numbers import number_text
+from snap.report.frames import Frame, Tables, at_best_lambda, only
 from snap.trial import Configuration
 
 
@@ -32,7 +33,7 @@ class Reading:
     name: str
     value: float
     rank: float  # by which the best of several configurations is known
-    power: float | None = None  # the λ it was read at
+    lambda_: float | None = None  # the λ it was read at
     seeds: int = 0
     low: float = 0.0
     high: float = 0.0
@@ -47,7 +48,7 @@ class Reading:
     @property
     def text(self) -> str:
         """S.S. neuron (λ = 16) 0.821 ± 0.004"""
-        at = "" if self.power is None else f" (λ = {number_text(self.power)})"
+        at = "" if self.lambda_ is None else f" (λ = {number_text(self.lambda_)})"
         spread = "" if self.half_range is None else f" ± {self.half_range:.3f}"
         lost = f" ({self.lost} of {self.lost + self.seeds} seeds diverged)" if self.lost else ""
         if self.without:
@@ -67,13 +68,13 @@ class GapError(Exception):
         return "diverged" if self.diverged else "missing"
 
 
-def short(configuration: str, learner: str = "hebbian") -> str:
+def short(configuration: str, learner: str = HEBBIAN.name) -> str:
     """The paper's abbreviation: S.L. neuron for sigmoid-linear-neuron; SGD is said."""
     growth = Configuration.parse(configuration)
     letters = f"{growth.hidden[0]}.{growth.output[0]}.".upper()
     linear = growth.hidden == growth.output == "linear"
     name = letters if linear else f"{letters} {growth.focus}"
-    return f"SGD {name}" if learner == "sgd" else name
+    return f"{LEARNERS[learner].prefix}{name}"
 
 
 # Reading the tables
@@ -106,7 +107,7 @@ def best(rows: Frame, source: Source, learner: str, configuration: str) -> Frame
 
     The best is not known while a λ of the run has no result; one that diverged is a result.
     """
-    if learner == "hebbian":
+    if LEARNERS[learner].inhibits:
         chosen = only(
             source.tables.selected,
             learner=learner,
@@ -119,20 +120,18 @@ def best(rows: Frame, source: Source, learner: str, configuration: str) -> Frame
             raise GapError(
                 f"{short(configuration)} has no result at λ = {', '.join(map(number_text, absent))}"
             )
-    found = best_cell(rows, "accuracy", [configuration])
-    if found is None:
+    at_best = at_best_lambda(rows)
+    if at_best.empty:
         diverged = bool(rows["diverged"].notna().any())
         why = "diverged in every run" if diverged else "has no accuracy"
         raise GapError(f"{short(configuration, learner)} {why}", diverged)
-    power = found["lambda"]
     means = rows.groupby("lambda")["accuracy"].mean()
-    at = only(rows, lambda_=None if math.isnan(power) else power)
-    return at.assign(without=[tuple(means[means.isna()].index)] * len(at))
+    return at_best.assign(without=[tuple(means[means.isna()].index)] * len(at_best))
 
 
 def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Reading:
     """A reading of a value per seed, at the λ of `rows`."""
-    name, power = short(configuration, learner), float(rows["lambda"].iloc[0])
+    name, lambda_ = short(configuration, learner), float(rows["lambda"].iloc[0])
     numbers = [float(value) for value in values if math.isfinite(value)]
     if not numbers:
         raise GapError(f"{name} has no number where one is needed")
@@ -141,7 +140,7 @@ def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Read
         name=name,
         value=mean,
         rank=float(rows["accuracy"].mean()) if "accuracy" in rows else mean,
-        power=None if math.isnan(power) else power,
+        lambda_=None if math.isnan(lambda_) else lambda_,
         seeds=len(numbers),
         low=min(numbers),
         high=max(numbers),
@@ -175,7 +174,7 @@ def _at_paper_lambda(column: str) -> Callable[[Source, str, str], Reading]:
 
     def read(source: Source, learner: str, configuration: str) -> Reading:
         shown = source.paper.get("curves", {}).get(source.dataset, {}).get(configuration)
-        if learner != "hebbian" or shown is None:
+        if learner != HEBBIAN.name or shown is None:
             raise GapError(f"the paper shows no λ for {short(configuration, learner)}")
         rows = only(family(source, "sequential", learner, configuration), lambda_=float(shown))
         if not len(rows):
@@ -193,10 +192,10 @@ def _halving(source: Source, learner: str, configuration: str) -> Reading:
     rows = best(
         family(source, "sequential", learner, configuration), source, learner, configuration
     )
-    power = rows["lambda"].iloc[0]
+    lambda_ = rows["lambda"].iloc[0]
     curve = only(
         family(source, "curve", learner, configuration),
-        lambda_=None if math.isnan(power) else power,
+        lambda_=None if math.isnan(lambda_) else lambda_,
     )
     # A run that diverged ends early, and its first tasks alone would flatter it.
     curve = curve[curve["seed"].isin(rows["seed"][rows["accuracy"].notna()])]
@@ -254,7 +253,7 @@ def _after_first_task(column: str) -> Callable[[Source, str, str], Reading]:
 
 def _paper_sgd_iid(source: Source, learner: str, configuration: str) -> Reading:
     printed = source.paper.get("sgd_iid", {}).get(source.dataset, {}).get(configuration)
-    if learner != "sgd" or printed is None:
+    if learner != SGD.name or printed is None:
         raise GapError(f"the paper prints no accuracy of {short(configuration, learner)}")
     return Reading(f"the paper's {short(configuration, learner)}", float(printed), float(printed))
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from snap.canonical import number_text
+from snap.learners import HEBBIAN, LEARNERS, SGD, Learner
+from snap.numbers import number_text
 from snap.report.frames import Frame, Tables, only
 from snap.report.quantities import QUANTITIES, GapError, Reading, Source, short, table
 from snap.report.table_formats import Cell, PaperTable, escape, gap, number, plain, run_words, stack
@@ -39,8 +40,8 @@ def _named(configuration: str) -> Cell:
     return Cell(configuration, escape(short(configuration)))
 
 
-def _configurations(config: Mapping[str, Any], learner: str) -> list[str]:
-    section = config["sgd"] if learner == "sgd" else config
+def _configurations(config: Mapping[str, Any], learner: Learner) -> list[str]:
+    section = config[learner.section] if learner.section else config
     return [Configuration.parse(name).name for name in section["configurations"]]
 
 
@@ -60,30 +61,30 @@ class Optimum:
 def pairs(
     name: str, dataset: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
 ) -> PaperTable:
-    configurations = _configurations(config, "hebbian")
-    powers = sorted(map(float, config["lambdas"]))
+    configurations = _configurations(config, HEBBIAN)
+    lambdas = sorted(map(float, config["lambdas"]))
     printed = paper["pairs"].get(dataset, {})
-    who = {"learner": "hebbian", "dataset": dataset}
+    who = {"learner": HEBBIAN.name, "dataset": dataset}
     selected = only(tables.selected, **who)
     try:
         searched = only(table(tables, "search"), **who)
     except GapError:
         searched = selected.iloc[:0]  # nothing was searched
     found = {
-        (power, configuration): optimum(
-            only(selected, configuration=configuration, lambda_=power),
-            only(searched, configuration=configuration, lambda_=power),
-            printed_pair(printed.get(configuration, {}), power),
+        (lambda_, configuration): optimum(
+            only(selected, configuration=configuration, lambda_=lambda_),
+            only(searched, configuration=configuration, lambda_=lambda_),
+            printed_pair(printed.get(configuration, {}), lambda_),
         )
-        for power in powers
+        for lambda_ in lambdas
         for configuration in configurations
     }
     rows = [
         (
-            Cell(number_text(power), f"${number_text(power)}$", power),
-            *(_pair_cell(found[power, configuration]) for configuration in configurations),
+            Cell(number_text(lambda_), f"${number_text(lambda_)}$", lambda_),
+            *(_pair_cell(found[lambda_, configuration]) for configuration in configurations),
         )
-        for power in powers
+        for lambda_ in lambdas
     ]
     return PaperTable(
         name,
@@ -94,9 +95,9 @@ def pairs(
     )
 
 
-def printed_pair(by_power: Mapping[Any, Sequence[float]], power: float) -> Pair | None:
-    for key, (eta, alpha) in by_power.items():
-        if float(key) == power:
+def printed_pair(by_lambda: Mapping[Any, Sequence[float]], lambda_: float) -> Pair | None:
+    for key, (eta, alpha) in by_lambda.items():
+        if float(key) == lambda_:
             return float(eta), float(alpha)
     return None
 
@@ -166,7 +167,7 @@ def _pairs_caption(
 
 def _beyond_the_text(printed: Mapping[str, Mapping[Any, Sequence[float]]]) -> str:
     """The values of the paper's table that the grid in its text does not have."""
-    found = [pair for by_power in printed.values() for pair in by_power.values()]
+    found = [pair for by_lambda in printed.values() for pair in by_lambda.values()]
     etas = sorted({float(eta) for eta, _ in found} - set(TEXT_ETA))
     alphas = sorted({float(alpha) for _, alpha in found} - set(TEXT_ALPHA))
     inside = sum(eta in TEXT_ETA and alpha in TEXT_ALPHA for eta, alpha in found)
@@ -190,7 +191,7 @@ def sgd_iid(
     for dataset in config["datasets"]:
         source = Source(tables, paper, dataset["name"])
         printed = paper["sgd_iid"].get(source.dataset, {})
-        for configuration in dict.fromkeys([*printed, *_configurations(config, "sgd")]):
+        for configuration in dict.fromkeys([*printed, *_configurations(config, SGD)]):
             rows.append(_sgd_row(source, configuration))
     return PaperTable(
         name,
@@ -209,9 +210,9 @@ def sgd_iid(
 
 def _sgd_row(source: Source, configuration: str) -> tuple[Cell, ...]:
     head = plain(source.dataset), _named(configuration)
-    papers, printed = _read("paper_sgd_iid", source, "sgd", configuration)
+    papers, printed = _read("paper_sgd_iid", source, SGD.name, configuration)
     papers = number(printed.value, digits=4) if printed else gap("–")
-    ours, found = _read("iid_accuracy", source, "sgd", configuration)
+    ours, found = _read("iid_accuracy", source, SGD.name, configuration)
     if found is None:
         return (*head, ours, gap("–"), gap("–"), gap("–"), papers, gap("–"))
     seeds = Cell(str(found.seeds), f"${found.seeds}$", float(found.seeds))
@@ -254,7 +255,7 @@ def metrics(
 ) -> PaperTable:
     rows = [
         _metrics_row(Source(tables, paper, dataset["name"]), learner, configuration)
-        for learner in ("hebbian", "sgd")
+        for learner in LEARNERS.values()
         for dataset in config["datasets"]
         for configuration in _configurations(config, learner)
     ]
@@ -276,21 +277,21 @@ def metrics(
     )
 
 
-def _metrics_row(source: Source, learner: str, configuration: str) -> tuple[Cell, ...]:
-    cells = [_read(quantity, source, learner, configuration) for quantity in METRICS.values()]
-    iid, best_iid = _read("iid_accuracy", source, learner, configuration)
+def _metrics_row(source: Source, learner: Learner, configuration: str) -> tuple[Cell, ...]:
+    cells = [_read(quantity, source, learner.name, configuration) for quantity in METRICS.values()]
+    iid, best_iid = _read("iid_accuracy", source, learner.name, configuration)
     return (
-        plain("SGD" if learner == "sgd" else "Hebbian"),
+        plain(learner.label),
         plain(source.dataset),
         _named(configuration),
-        _power(cells[0][1]),
+        _lambda_cell(cells[0][1]),
         *(cell for cell, _ in cells),
-        _power(best_iid),
+        _lambda_cell(best_iid),
         iid,
     )
 
 
-def _power(found: Reading | None) -> Cell:
-    if found is None or found.power is None:
+def _lambda_cell(found: Reading | None) -> Cell:
+    if found is None or found.lambda_ is None:
         return gap("–")
-    return Cell(number_text(found.power), f"${number_text(found.power)}$", found.power)
+    return Cell(number_text(found.lambda_), f"${number_text(found.lambda_)}$", found.lambda_)

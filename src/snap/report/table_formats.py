@@ -19,6 +19,7 @@ from typing import Any
 
 from snap.errors import SnapError
 from snap.files import write_result
+from snap.pipeline.reduced import words
 
 # Only what LaTeX has without a package; [, ] and * would be read as options of a row's end.
 LATEX = {
@@ -150,7 +151,8 @@ class PaperTable:
 
 def run_words(config: Mapping[str, Any]) -> str:
     """Which run a caption is about, and in what way that run is reduced."""
-    reduced = f", reduced: {config['reduced']}" if config["reduced"] else ""
+    less = words(config)
+    reduced = f", reduced: {less}" if less else ""
     return f"Run: {config['run']}{reduced}."
 
 

@@ -5,28 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
+from snap.report.catalog import Kind
 from snap.report.figures.base import Drawing, Drawn
 
-MODULES = {
-    "headline": "overview",
-    "iid": "overview",
-    "sequential": "overview",
-    "retention": "overview",
-    "curves": "sequence",
-    "curves-paper": "sequence",
-    "sgd": "sequence",
-    "matrix": "sequence",
-    "consolidation": "weights",
-    "features": "weights",
-    "growth": "weights",
-    "network": "network",
-    "landscape": "search",
-    "ladder": "search",
-}
 
-
-def draw(kind: str, drawing: Drawing) -> Drawn:
-    """Draw a kind of figure. Its module is imported here, for some are slow to import."""
-    module = import_module(f"snap.report.figures.{MODULES[kind]}")
-    function: Callable[[Drawing], Drawn] = getattr(module, kind.replace("-", "_"))
+def draw(kind: Kind, drawing: Drawing) -> Drawn:
+    """Draw a kind of figure. Its module is imported only now: some are slow to import."""
+    function: Callable[[Drawing], Drawn]
+    function = getattr(import_module(kind.module), kind.name.replace("-", "_"))
     return function(drawing)

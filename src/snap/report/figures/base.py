@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 
@@ -22,11 +22,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from snap.canonical import number_text
 from snap.errors import SnapError
 from snap.files import write_result
-from snap.report.catalog import Kind
+from snap.learners import HEBBIAN
+from snap.numbers import number_text
 from snap.report.frames import Frame, Tables, lost_lambdas
+
+if TYPE_CHECKING:  # a new kind of figure does not change how the others are drawn
+    from snap.report.catalog import Kind
 
 WIDTH = 10.0  # inches; at the page's width, type is then about as large as the text
 
@@ -58,11 +61,11 @@ class Drawing:
             raise SnapError("this figure is of one dataset: name it, as in curves-MNIST")
         return self.dataset
 
-    def look(self, configuration: str, learner: str = "hebbian") -> dict[str, Any]:
+    def look(self, configuration: str, learner: str = HEBBIAN.name) -> dict[str, Any]:
         """Colour, marker and line of a configuration: growth by colour, focus by line."""
         growth, focus = split_focus(configuration)
         chosen = self.style["growths"].get(growth, self.style["other"])
-        line = self.style["sgd"] if learner == "sgd" else self.style["focus"][focus]
+        line = self.style["learners"].get(learner) or self.style["focus"][focus]
         return {"color": chosen["color"], "marker": chosen["marker"], "linestyle": line}
 
     def task_colors(self, count: int) -> list[Any]:
@@ -170,13 +173,13 @@ def best_lambda(
     drawing: Drawing, learner: str, dataset: str, configuration: str, gaps: list[str]
 ) -> float | None:
     """The best λ in sequence; `gaps` is told where some λ has no result and cannot be compared."""
-    power = drawing.tables.best_lambda(learner, dataset, configuration)
+    lambda_ = drawing.tables.best_lambda(learner, dataset, configuration)
     lost = lost_lambdas(drawing.tables, learner, dataset, configuration)
-    if power is not None and lost:
-        powers = ", ".join(number_text(float(value)) for value in lost)
+    if lambda_ is not None and lost:
+        lambdas = ", ".join(number_text(float(value)) for value in lost)
         who = f"{dataset}, {named(configuration)}"
-        gaps.append(f"{who}: no result at λ = {powers}; the best of the others is shown")
-    return power
+        gaps.append(f"{who}: no result at λ = {lambdas}; the best of the others is shown")
+    return lambda_
 
 
 def percent(value: float) -> str:

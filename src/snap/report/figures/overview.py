@@ -7,7 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from snap.canonical import number_text
+from snap.learners import HEBBIAN, LEARNERS, SGD
+from snap.numbers import number_text
 from snap.report.figures.base import (
     Drawing,
     Drawn,
@@ -32,9 +33,9 @@ def _against_lambda(
 ) -> tuple[Frame, list[str]]:
     """A line per configuration, a band over seeds, and a cross where there is no result."""
     lambdas, gaps = drawing.tables.lambdas, []
-    found = over_seeds(only(frame, dataset=dataset, learner="hebbian"), BY, value)
+    found = over_seeds(only(frame, dataset=dataset, learner=HEBBIAN.name), BY, value)
     rows = []
-    for configuration in drawing.tables.configurations("hebbian"):
+    for configuration in drawing.tables.configurations(HEBBIAN.name):
         data = only(found, configuration=configuration).set_index("lambda")
         data = data.reindex(pd.Index(lambdas, name="lambda")).reset_index()
         data["dataset"], data["configuration"] = dataset, configuration
@@ -78,7 +79,7 @@ def _both_datasets(drawing: Drawing, frame: Frame, value: str, what: str) -> Dra
         parts.append(data)
         gaps += missing
         findings.append(f"{dataset}: at its best, {_best(data)}")
-    handles = legend_handles(drawing, drawing.tables.configurations("hebbian"))
+    handles = legend_handles(drawing, drawing.tables.configurations(HEBBIAN.name))
     legend_below(figure, handles, ncols=4, title="hidden-output, focus")
     return Drawn(figure, pd.concat(parts), f"{what}. {'. '.join(findings)}.", gaps)
 
@@ -117,7 +118,7 @@ def retention(drawing: Drawing) -> Drawn:
         gaps += [sentence for sentence in missing if sentence not in gaps]
     for axis in places[len(tasks) :]:
         axis.set_axis_off()
-    handles = legend_handles(drawing, drawing.tables.configurations("hebbian"))
+    handles = legend_handles(drawing, drawing.tables.configurations(HEBBIAN.name))
     places[-1].legend(handles=handles, loc="center", title="hidden-output, focus")
     if not tasks:
         gap(places[0], drawing.style, "no sequential result")
@@ -128,10 +129,10 @@ def retention(drawing: Drawing) -> Drawn:
 
 
 HEADLINE = (
-    ("hebbian", "sigmoid-sigmoid-neuron", "SNAP: sigmoidal, Hebbian"),
-    ("hebbian", "linear-linear", "linear, Hebbian"),
-    ("hebbian", "exponential-exponential-neuron", "exponential, Hebbian"),
-    ("sgd", "linear-linear", "linear, SGD"),
+    (HEBBIAN.name, "sigmoid-sigmoid-neuron", "SNAP: sigmoidal, Hebbian"),
+    (HEBBIAN.name, "linear-linear", "linear, Hebbian"),
+    (HEBBIAN.name, "exponential-exponential-neuron", "exponential, Hebbian"),
+    (SGD.name, "linear-linear", "linear, SGD"),
 )
 
 
@@ -145,19 +146,19 @@ def headline(drawing: Drawing) -> Drawn:
     for column, dataset in enumerate(datasets):
         ends = []
         for learner, configuration, label in HEADLINE:
-            power = best_lambda(drawing, learner, dataset, configuration, gaps)
+            lambda_ = best_lambda(drawing, learner, dataset, configuration, gaps)
             who = {"learner": learner, "dataset": dataset, "configuration": configuration}
             cell = only(tables.matrix, **who)
             cell = cell[(cell["after"] >= 1) & (cell["task"] <= cell["after"])]
-            if learner == "hebbian":
-                cell = only(cell, lambda_=power) if power is not None else cell.iloc[:0]
+            if LEARNERS[learner].inhibits:
+                cell = only(cell, lambda_=lambda_) if lambda_ is not None else cell.iloc[:0]
             so_far = cell.groupby(["after", "seed"])["accuracy"].mean().reset_index()
             parts = {"all tasks so far": so_far, "the first task": only(cell, task=1)}
             for axis, (of, part) in zip(axes[:, column], parts.items(), strict=True):
                 data = over_seeds(part, ["after"], "accuracy").sort_values("after")
                 look = drawing.look(configuration, learner)
                 line(axis, drawing, data, "after", **look, clip_on=False, zorder=3)
-                rows.append(data.assign(**who, power=power, of=of))
+                rows.append(data.assign(**who, **{"lambda": lambda_}, of=of))
             if so_far["accuracy"].isna().all():
                 gaps.append(f"{dataset}, {label}: no result")
             else:
@@ -174,6 +175,6 @@ def headline(drawing: Drawing) -> Drawn:
         for learner, configuration, label in HEADLINE
     ]
     legend_below(figure, handles, ncols=4)
-    data = pd.concat(rows).rename(columns={"power": "lambda"}) if rows else pd.DataFrame()
+    data = pd.concat(rows) if rows else pd.DataFrame()
     finding = f"Accuracy on all tasks after the last of them. {'. '.join(findings)}."
     return Drawn(figure, data, finding, gaps)

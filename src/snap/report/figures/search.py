@@ -13,7 +13,8 @@ from matplotlib.colors import Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from snap.canonical import number_text
+from snap.learners import HEBBIAN
+from snap.numbers import number_text
 from snap.protocol import LADDER
 from snap.report.figures.base import (
     Drawing,
@@ -53,8 +54,8 @@ PRINTED: dict[str, Any] = CHOSEN | {
 def landscape(drawing: Drawing) -> Drawn:
     """Accuracy over the grid, a panel per configuration and λ; the optimum and the paper's pair."""
     tables = drawing.tables
-    names, lambdas = tables.configurations("hebbian"), tables.lambdas
-    frame = only(tables.search, dataset=drawing.one, learner="hebbian")
+    names, lambdas = tables.configurations(HEBBIAN.name), tables.lambdas
+    frame = only(tables.search, dataset=drawing.one, learner=HEBBIAN.name)
     frame = over_seeds(frame, ["configuration", "lambda", "eta", "alpha"], "accuracy")
     etas, alphas = (sorted(frame[name].dropna().unique()) for name in ("eta", "alpha"))
     figure, axes = panels(len(names), len(lambdas), 1.35, width=11.0)
@@ -63,33 +64,35 @@ def landscape(drawing: Drawing) -> Drawn:
     printed = drawing.paper["pairs"].get(drawing.one, {})
     gaps, near, inside = [], 0, 0
     for row, name in enumerate(names):
-        for column, power in enumerate(lambdas):
+        for column, lambda_ in enumerate(lambdas):
             axis = axes[row, column]
-            cell = only(frame, configuration=name, lambda_=power)
+            cell = only(frame, configuration=name, lambda_=lambda_)
             grid = cell.pivot_table(index="eta", columns="alpha", values="mean")
             grid = grid.reindex(index=etas, columns=alphas)
             _panel(axis, drawing, grid, colors)
             if row == 0:
-                axis.set_title(f"λ = {number_text(float(power))}", fontsize=9)
+                axis.set_title(f"λ = {number_text(float(lambda_))}", fontsize=9)
             if grid.isna().all(axis=None):
-                gaps.append(f"{named(name)}, λ = {number_text(float(power))}: no accuracy to show")
+                gaps.append(
+                    f"{named(name)}, λ = {number_text(float(lambda_))}: no accuracy to show"
+                )
                 continue
             diverged = int(cell["mean"].isna().sum())
             if diverged:
                 gaps.append(
-                    f"{named(name)}, λ = {number_text(float(power))}: {diverged} pairs diverged"
+                    f"{named(name)}, λ = {number_text(float(lambda_))}: {diverged} pairs diverged"
                 )
-            given = printed_pair(printed.get(name, {}), power)
+            given = printed_pair(printed.get(name, {}), lambda_)
             if given is not None and given[0] in etas and given[1] in alphas:
                 _mark(axis, etas, alphas, given, PRINTED)
                 inside += 1
                 near += bool(grid.loc[given[0], given[1]] >= grid.max(axis=None) - AS_GOOD)
             chosen = only(
                 tables.selected,
-                learner="hebbian",
+                learner=HEBBIAN.name,
                 dataset=drawing.one,
                 configuration=name,
-                lambda_=power,
+                lambda_=lambda_,
             ).dropna(subset=["alpha"])
             for pair in chosen[["eta", "alpha"]].itertuples(index=False):
                 _mark(axis, etas, alphas, pair, CHOSEN)

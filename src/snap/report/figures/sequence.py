@@ -10,6 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from snap.learners import HEBBIAN, LEARNERS, SGD
 from snap.report.figures.base import (
     Drawing,
     Drawn,
@@ -38,26 +39,27 @@ STEPS = 24  # points per task on the axis that all seeds share
 def curves(drawing: Drawing) -> Drawn:
     """The best λ of each growth type."""
     gaps: list[str] = []
-    powers = {
-        name: best_lambda(drawing, "hebbian", drawing.one, name, gaps) for name in _present(drawing)
+    lambdas = {
+        name: best_lambda(drawing, HEBBIAN.name, drawing.one, name, gaps)
+        for name in _present(drawing)
     }
-    drawn = _curves(drawing, "hebbian", list(powers), powers)
+    drawn = _curves(drawing, HEBBIAN.name, list(lambdas), lambdas)
     drawn.gaps += gaps
     return drawn
 
 
 def curves_paper(drawing: Drawing) -> Drawn:
     """The λ that the paper shows."""
-    powers = drawing.paper["curves"].get(drawing.one, {})
-    return _curves(drawing, "hebbian", _present(drawing), powers)
+    lambdas = drawing.paper["curves"].get(drawing.one, {})
+    return _curves(drawing, HEBBIAN.name, _present(drawing), lambdas)
 
 
 def sgd(drawing: Drawing) -> Drawn:
-    return _curves(drawing, "sgd", drawing.tables.configurations("sgd"), None)
+    return _curves(drawing, SGD.name, drawing.tables.configurations(SGD.name), None)
 
 
 def _present(drawing: Drawing) -> list[str]:
-    return [name for name in BEST if name in drawing.tables.configurations("hebbian")]
+    return [name for name in BEST if name in drawing.tables.configurations(HEBBIAN.name)]
 
 
 def progress(curve: Frame) -> Frame:
@@ -86,9 +88,9 @@ def _averaged(curves: Frame, tasks: Sequence[str]) -> Frame:
 
 
 def _curves(
-    drawing: Drawing, learner: str, names: Sequence[str], powers: dict[str, float | None] | None
+    drawing: Drawing, learner: str, names: Sequence[str], lambdas: dict[str, float | None] | None
 ) -> Drawn:
-    """A panel per configuration, a line per task; `powers` names the λ of each."""
+    """A panel per configuration, a line per task; `lambdas` names the λ of each."""
     frame = only(drawing.tables.curve, dataset=drawing.one, learner=learner)
     tasks = [c for c in frame.columns if c.startswith("task") and c[4:].isdigit()]
     columns = 3 if len(names) > 4 else 2
@@ -97,15 +99,15 @@ def _curves(
     rows, findings = [], []
     gaps: list[str] = []
     for axis, name in zip(places, names, strict=False):
-        power = None if powers is None else powers.get(name)
+        lambda_ = None if lambdas is None else lambdas.get(name)
         cell = only(frame, configuration=name)
-        if powers is not None:
-            cell = only(cell, lambda_=power) if power is not None else cell.iloc[:0]
-        title = " · ".join(part for part in (named(name), lambda_text(power)) if part)
+        if lambdas is not None:
+            cell = only(cell, lambda_=lambda_) if lambda_ is not None else cell.iloc[:0]
+        title = " · ".join(part for part in (named(name), lambda_text(lambda_)) if part)
         axis.set_title(title, fontsize=10)
         accuracy_axis(axis)
         if cell.empty:
-            why = "not part of this run" if power is not None else "no result"
+            why = "not part of this run" if lambda_ is not None else "no result"
             gaps.append(f"{title}: {why}")
             gap(axis, drawing.style, why)
             continue
@@ -123,7 +125,7 @@ def _curves(
             f"{title}: the first task's classes end at {percent(end[tasks[0]])},"
             f" the last task's at {percent(end[tasks[-1]])}"
         )
-        rows.append(line.assign(configuration=name, **{"lambda": power}))
+        rows.append(line.assign(configuration=name, **{"lambda": lambda_}))
     for axis in places[len(names) :]:
         axis.set_axis_off()
     colors = drawing.task_colors(len(tasks))
@@ -145,7 +147,7 @@ def _curves(
 
 def _classes(drawing: Drawing, tasks: Sequence[str]) -> list[str]:
     """What a task's classes are, as the matrix has them."""
-    matrix = only(drawing.tables.table("matrix"), dataset=drawing.one)
+    matrix = only(drawing.tables.matrix, dataset=drawing.one)
     known = matrix.drop_duplicates("task").set_index("task")["classes"]
     return [
         f"classes {str(known[n]).replace('+', ' and ')}" if n in known else f"task {n}"
@@ -171,11 +173,11 @@ def _task_lines(axis: Axes, drawing: Drawing, line: Frame, tasks: Sequence[str])
 def matrix(drawing: Drawing) -> Drawn:
     """A heat map per growth type: accuracy on each task's classes after each task."""
     tables = drawing.tables
-    cells = [("hebbian", name) for name in _present(drawing)]
+    cells = [(HEBBIAN.name, name) for name in _present(drawing)]
     cells += [
-        ("sgd", name)
+        (SGD.name, name)
         for name in ("linear-linear", "sigmoid-sigmoid-neuron")
-        if name in tables.configurations("sgd")
+        if name in tables.configurations(SGD.name)
     ]
     columns = 4
     figure, axes = panels(-(-max(len(cells), 1) // columns), columns, 2.7)
@@ -183,13 +185,13 @@ def matrix(drawing: Drawing) -> Drawn:
     rows, findings = [], []
     gaps: list[str] = []
     for axis, (learner, name) in zip(places, cells, strict=False):
-        power = best_lambda(drawing, learner, drawing.one, name, gaps)
+        lambda_ = best_lambda(drawing, learner, drawing.one, name, gaps)
         who = {"learner": learner, "dataset": drawing.one, "configuration": name}
         cell = only(tables.matrix, **who)
-        if learner == "hebbian":
-            cell = only(cell, lambda_=power) if power is not None else cell.iloc[:0]
-        kind = "SGD, " if learner == "sgd" else ""
-        title = f"{kind}{named(name)}" + (f"\n{lambda_text(power)}" if power else "")
+        if LEARNERS[learner].inhibits:
+            cell = only(cell, lambda_=lambda_) if lambda_ is not None else cell.iloc[:0]
+        kind = f"{SGD.label}, " if learner == SGD.name else ""
+        title = f"{kind}{named(name)}" + (f"\n{lambda_text(lambda_)}" if lambda_ else "")
         axis.set_title(title, fontsize=9)
         means = over_seeds(cell[cell["after"] >= 1], ["after", "task"], "accuracy")
         if means.empty:
@@ -217,10 +219,10 @@ def matrix(drawing: Drawing) -> Drawn:
         axis.grid(visible=False)
         kept = float(np.mean(grid.iloc[-1]))
         findings.append(f"{kind}{named(name)} keeps {percent(kept)} on average")
-        rows.append(means.assign(**who, power=power))
+        rows.append(means.assign(**who, **{"lambda": lambda_}))
     for axis in places[len(cells) :]:
         axis.set_axis_off()
-    data = pd.concat(rows).rename(columns={"power": "lambda"}) if rows else tables.matrix.iloc[:0]
+    data = pd.concat(rows) if rows else tables.matrix.iloc[:0]
     finding = "; ".join(findings) or "no result to show"
     return Drawn(
         figure, data, f"{drawing.one}, accuracy on every task after the last: {finding}.", gaps

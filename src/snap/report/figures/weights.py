@@ -1,4 +1,4 @@
-"""What becomes of the weights: how they grow, how they consolidate, and what they look like."""
+"""What becomes of the weights: how they consolidate, and what they look like in the end."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from snap.learners import HEBBIAN, LEARNERS, SGD
 from snap.report.figures.base import (
     Drawing,
     Drawn,
-    best_lambda,
     gap,
     lambda_text,
     named,
@@ -21,80 +21,12 @@ from snap.report.figures.base import (
 )
 from snap.report.figures.sequence import progress
 from snap.report.frames import Frame, only
-
-GROWN = (  # growth, the protocol in which its strength is free to grow, presentations, rate
-    ("linear", "reference", 60, 0.05),
-    ("sigmoid", "reference", 60, 0.3),
-    ("exponential", "reference+neuron_exponential=multiply", 60, 0.1),
-)
-FAN_IN = 64
-
-
-def measured_growth(growth: str, protocol: str, presentations: int, rate: float) -> list[float]:
-    """Strength of a neuron that sees the same input again and again, as the cpu engine has it."""
-    from snap import Configuration, Protocol, Trial, train_from
-
-    focus = f"{growth}-linear-neuron" if growth != "linear" else "linear-linear"
-    trial = Trial(
-        Configuration.parse(focus),
-        alpha=rate,
-        lateral_inhibition=1,
-        eta=0,
-        protocol=Protocol.parse(protocol),
-        hidden=1,
-    )
-    W, V = np.full((1, FAN_IN), 0.01), np.full((10, 1), 0.01)
-    image, label = np.ones((1, FAN_IN)), np.zeros(1, np.int64)
-    strengths = []
-    for _ in range(presentations + 1):
-        strengths.append(float(np.linalg.norm(W) / np.sqrt(FAN_IN)))
-        W, V = train_from(W, V, image, label, [0], trial)
-    return strengths
-
-
-def growth(drawing: Drawing) -> Drawn:
-    """Idealised curves, and a real neuron's strength under repeated reinforcement."""
-    figure, axes = panels(2, 3, 2.5)
-    x = np.linspace(0, 10, 200)
-    ideal = {"linear": x, "sigmoid": 1 / (1 + np.exp(5 - x)), "exponential": np.exp(x)}
-    rows = []
-    for column, (name, protocol, presentations, rate) in enumerate(GROWN):
-        pair = "linear-linear" if name == "linear" else f"{name}-{name}"
-        color = drawing.style["growths"][pair]["color"]
-        top, below = axes[0, column], axes[1, column]
-        top.plot(x, ideal[name], color=color)
-        top.set_xticks([])
-        top.set_yticks([0, 1] if name == "sigmoid" else [])
-        top.set_title(f"{name}: the idea")
-        strengths = measured_growth(name, protocol, presentations, rate)
-        below.plot(strengths, color=color, marker=".", markersize=4, linewidth=1)
-        below.set_title(f"{name}: measured", fontsize=10)
-        below.set_ylim(bottom=0)
-        if name == "sigmoid":
-            below.axhline(1, color="#888888", linestyle=":", linewidth=1)
-        below.set_xlabel("reinforcing examples")
-        rows.append(
-            pd.DataFrame(
-                {"growth": name, "rate": rate, "example": range(len(strengths))}
-                | {"strength": strengths}
-            )
-        )
-    axes[0, 0].set_ylabel("weight strength")
-    axes[1, 0].set_ylabel("strength of a neuron")
-    data = pd.concat(rows)
-    ends = data.groupby("growth", sort=False)["strength"].last()
-    finding = (
-        "The same input again and again: the strength of a neuron with linear growth rises without"
-        f" end (to {ends['linear']:.1f}), with sigmoidal growth it levels off at"
-        f" {ends['sigmoid']:.2f}, with exponential growth it runs away ({ends['exponential']:.2g})."
-    )
-    return Drawn(figure, data, finding)
-
+from snap.trial import Trial
 
 WATCHED = (
-    ("hebbian", "linear-linear"),
-    ("hebbian", "sigmoid-sigmoid-neuron"),
-    ("sgd", "sigmoid-sigmoid-neuron"),
+    (HEBBIAN.name, "linear-linear"),
+    (HEBBIAN.name, "sigmoid-sigmoid-neuron"),
+    (SGD.name, "sigmoid-sigmoid-neuron"),
 )
 SAYS = {"strength": "strength of hidden neurons", "plasticity": "plasticity of hidden neurons"}
 
@@ -107,9 +39,9 @@ def consolidation(drawing: Drawing) -> Drawn:
     gaps: list[str] = []
     for column, (learner, name) in enumerate(WATCHED):
         cell = only(frame, learner=learner, configuration=name)
-        who = f"{'Hebbian' if learner == 'hebbian' else 'SGD'}, {named(name)}"
-        power = cell["lambda"].iloc[0] if len(cell) else None
-        title = "\n".join(part for part in (who, lambda_text(power)) if part)
+        who = f"{LEARNERS[learner].label}, {named(name)}"
+        lambda_ = cell["lambda"].iloc[0] if len(cell) else None
+        title = "\n".join(part for part in (who, lambda_text(lambda_)) if part)
         axes[0, column].set_title(title, fontsize=10)
         if cell.empty:
             gaps.append(f"{who}: not part of this run")
@@ -147,35 +79,36 @@ def _percentile_bands(axis: Axes, part: Frame, color: str) -> None:
 
 
 SHOWN = (
-    ("hebbian", "linear-linear"),
-    ("hebbian", "sigmoid-sigmoid-neuron"),
-    ("hebbian", "exponential-exponential-neuron"),
+    (HEBBIAN.name, "linear-linear"),
+    (HEBBIAN.name, "sigmoid-sigmoid-neuron"),
+    (HEBBIAN.name, "exponential-exponential-neuron"),
 )
 
 
 def features(drawing: Drawing) -> Drawn:
     """The hidden weights after the sequence, each neuron as an image."""
-    weights = _load(drawing)
+    weights = {(trial.learner, trial.configuration.name): (trial, W) for trial, W in _load(drawing)}
     figure, axes = panels(1, len(SHOWN), 4.0)
     rows, findings = [], []
     gaps: list[str] = []
-    for axis, (learner, name) in zip(axes[0], SHOWN, strict=True):
+    for axis, family in zip(axes[0], SHOWN, strict=True):
         axis.set_axis_off()
-        found = weights.get(f"{learner} {name}")
-        power = best_lambda(drawing, learner, drawing.one, name, gaps)
-        axis.set_title(f"{named(name)}\n{lambda_text(power)}", fontsize=10)
-        if found is None or not np.isfinite(found).all():
-            gaps.append(f"{named(name)}: no weights to show")
+        name = named(family[1])
+        if family not in weights or not np.isfinite(weights[family][1]).all():
+            axis.set_title(name, fontsize=10)
+            gaps.append(f"{name}: no weights to show")
             gap(axis, drawing.style, "no weights to show")
             continue
-        axis.imshow(mosaic(found), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-        norms = np.linalg.norm(found, axis=1)
-        unit = found / np.where(norms == 0, 1, norms)[:, None]
+        trial, W = weights[family]
+        axis.set_title(f"{name}\n{lambda_text(trial.lateral_inhibition)}", fontsize=10)
+        axis.imshow(mosaic(W), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        norms = np.linalg.norm(W, axis=1)
+        unit = W / np.where(norms == 0, 1, norms)[:, None]
         alike = np.abs(unit @ unit.T)[~np.eye(len(unit), dtype=bool)]
         likeness = float(alike.mean()) if alike.size else 0.0
-        findings.append(f"{named(name)}: mean cosine between two neurons {likeness:.2f}")
+        findings.append(f"{name}: mean cosine between two neurons {likeness:.2f}")
         rows.append(
-            pd.DataFrame({"configuration": name, "neuron": range(len(norms)), "norm": norms})
+            pd.DataFrame({"configuration": family[1], "neuron": range(len(norms)), "norm": norms})
         )
     data = pd.concat(rows) if rows else pd.DataFrame(columns=["configuration", "neuron", "norm"])
     finding = "; ".join(findings) or "no weights to show"
@@ -184,12 +117,13 @@ def features(drawing: Drawing) -> Drawn:
     )
 
 
-def _load(drawing: Drawing) -> dict[str, Any]:
+def _load(drawing: Drawing) -> list[tuple[Trial, Any]]:
+    """The hidden weights of every portrait, with the trial that they are of."""
     try:
         with np.load(drawing.weights[drawing.one], allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
+            return [(Trial.parse(key), file[key]) for key in file.files]
     except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile):
-        return {}
+        return []
 
 
 def mosaic(weights: Any) -> Any:

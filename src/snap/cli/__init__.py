@@ -1,0 +1,1 @@
+"""The command line: main.py puts together what the other modules add."""

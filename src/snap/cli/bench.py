@@ -1,0 +1,56 @@
+"""snap bench, snap compile: the engines on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from snap.cli.options import add_json
+
+
+def add(commands: Any) -> None:
+    _add_bench(commands)
+    _add_compile(commands)
+
+
+def _add_bench(commands: Any) -> None:
+    bench = commands.add_parser(
+        "bench",
+        help="measure the engines on this machine",
+        description="Microseconds per training sample of each engine on one core, and how far the"
+        " cpu engine is from what the core could do at best. All ratios come from one run.",
+    )
+    add_json(bench)
+    bench.add_argument(
+        "--hidden", action="append", metavar="H", help="hidden widths (default: 64 and 96)"
+    )
+    bench.add_argument(
+        "--quick", action="store_true", help="fewer repetitions: a look, not a measurement"
+    )
+    bench.set_defaults(command=_bench)
+
+
+def _bench(options: argparse.Namespace) -> None:
+    from snap import bench
+    from snap.numbers import parse_whole
+
+    widths = [parse_whole(h, "hidden", least=1) for h in options.hidden or (64, 96)]
+    report = bench.measure(widths, quick=options.quick)
+    print(json.dumps(report) if options.json else bench.table(report))
+
+
+def _add_compile(commands: Any) -> None:
+    command = commands.add_parser(
+        "compile",
+        help="compile the cpu engine now",
+        description="Compile the loops of the cpu engine, once for this machine. Otherwise whoever"
+        " trains first does it, and waits for it.",
+    )
+    command.set_defaults(command=_compile)
+
+
+def _compile(_: argparse.Namespace) -> None:
+    from snap.engines.cpu_population import compile_all
+
+    compile_all()

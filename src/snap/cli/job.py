@@ -1,0 +1,104 @@
+"""snap job: the steps that the workflow is made of."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from snap.cli.options import add_folder
+
+# The steps that train, and where their functions are; some modules are slow to import.
+TRAINING = {
+    "search": "snap.pipeline.jobs",
+    "iid": "snap.pipeline.jobs",
+    "sequential": "snap.pipeline.jobs",
+    "ladder": "snap.pipeline.ladder",
+    "portrait": "snap.pipeline.portrait",
+}
+
+
+def add(commands: Any) -> None:
+    job = commands.add_parser(
+        "job",
+        help="a step of the workflow",
+        description="The steps that the workflow is made of. Those that train take a specification"
+        " in JSON and the files of earlier steps, and write CSV.",
+    )
+    steps = job.add_subparsers(title="steps", metavar="STEP", required=True)
+    for name in TRAINING:
+        step = _add_step(steps, name, _train)
+        step.set_defaults(step=name)
+        step.add_argument("--spec", required=True, help="the specification, as JSON")
+        step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
+        step.add_argument("--heartbeats", type=Path, help="folder of heartbeats")
+        step.add_argument("--ledger", type=Path, help="where to note what was trained")
+        step.add_argument("--threads", type=int, default=1, help="trials trained at once")
+        add_folder(step)
+    select = _add_step(steps, "select", _select)
+    select.add_argument("--spec", required=True, help="the specification, as JSON")
+    table = _add_step(steps, "table", _table)
+    table.add_argument("--run", required=True, help="the name of the run")
+    table.add_argument("--reduced", default="", help="in what way it is reduced")
+    check = _add_step(steps, "check", _check)
+    check.add_argument("--tables", type=Path, required=True, help="folder of tidy tables")
+    check.add_argument("--config", required=True, help="the configuration, as JSON")
+    check.add_argument("--paper", type=Path, required=True, help="numbers of the paper (YAML)")
+
+
+def _add_step(
+    steps: Any, name: str, command: Callable[[argparse.Namespace], None]
+) -> argparse.ArgumentParser:
+    step: argparse.ArgumentParser = steps.add_parser(name)
+    step.set_defaults(command=command)
+    step.add_argument("inputs", nargs="*", type=Path, help="files of earlier steps")
+    step.add_argument("--output", type=Path, required=True, help="the file to write")
+    return step
+
+
+def _train(options: argparse.Namespace) -> None:
+    from snap.pipeline import resources
+
+    threads = resources.bind(options.threads)  # before numpy is imported
+    from snap.pipeline.jobs import load_spec
+    from snap.pipeline.training import Workplace, log
+
+    spec = load_spec(options.spec)
+    log(resources.text(threads))
+    place = Workplace(
+        store=options.store,
+        data=options.dir,
+        threads=threads,
+        heartbeats=options.heartbeats,
+        ledger=options.ledger,
+        label=str(options.output),
+    )
+    step = getattr(import_module(TRAINING[options.step]), options.step)
+    step(spec, options.inputs, options.output, place)
+
+
+def _select(options: argparse.Namespace) -> None:
+    from snap.pipeline import jobs
+
+    jobs.select(jobs.load_spec(options.spec), options.inputs, options.output)
+
+
+def _table(options: argparse.Namespace) -> None:
+    from snap.pipeline import rows
+
+    rows.table(options.inputs, options.output, options.run, options.reduced)
+
+
+def _check(options: argparse.Namespace) -> None:
+    from snap.files import write_result
+    from snap.pipeline.check import check
+    from snap.pipeline.plan import Plan
+
+    plan = Plan(json.loads(options.config), yaml.safe_load(options.paper.read_text()))
+    rows = check(plan, options.tables)
+    write_result(options.output, json.dumps({"rows": rows}, indent=1).encode())

@@ -1,0 +1,67 @@
+"""The command line: `snap`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from snap import __version__
+from snap.cli import bench, data, job, lists, report, runs, train
+from snap.errors import SnapError
+
+DESCRIPTION = """\
+Hebbian and SGD learning with linear, sigmoid and exponential weight growth.
+
+A first look, in a minute:
+  snap data fetch --dataset MNIST
+  snap train --configuration sigmoid-sigmoid-neuron --lambda 16 --eta 0.003 --alpha 0.3 \\
+             --experiment sequential
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; bad input is one sentence on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ?
+    try:
+        options = parser().parse_args(arguments)
+        code = int(options.command(options) or 0)
+        sys.stdout.flush()
+        return code
+    except SnapError as error:
+        print(f"snap: error: {error}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"snap: error: not enough memory: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"snap: error: {error.strerror or error}{where}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("snap: interrupted", file=sys.stderr)
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="snap",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=__version__)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in (data, train, lists, bench, job, runs, report):
+        module.add(commands)
+    return top
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""snap train: one network, from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from snap.cli.options import add_folder, add_json
+from snap.data.datasets import DATASETS
+from snap.engines import CHOICES
+from snap.learners import HEBBIAN, LEARNERS
+from snap.trial import PAPER_TASKS, SPLITS, Iid, Sequential, Trial
+
+
+class Formatter(argparse.HelpFormatter):
+    """Help that names the default of every option that has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        given = action.default not in (None, False, argparse.SUPPRESS)
+        return f"{action.help} (default: %(default)s)" if given else str(action.help)
+
+
+def add(commands: Any) -> None:
+    train = commands.add_parser(
+        "train",
+        help="train one trial and print its accuracies",
+        description="Train one network and print its accuracies.",
+        formatter_class=Formatter,
+    )
+    train.set_defaults(command=_train)
+    option = train.add_argument
+    option("--dataset", default="MNIST", help=", ".join(DATASETS))
+    option("--experiment", choices=("iid", "sequential"), default="iid", help="what is learned")
+    option("--configuration", required=True, help="see: snap configurations")
+    option("--learner", choices=LEARNERS, default=HEBBIAN.name, help="the learning rule")
+    option("--lambda", dest="lateral_inhibition", metavar="λ", help="lateral inhibition (hebbian)")
+    option("--eta", metavar="η", help="strength of the orthogonality term (hebbian)")
+    option("--alpha", required=True, metavar="α", help="learning rate")
+    option("--protocol", default="reference", help="text, reference, or reference+switch=value")
+    option("--seed", default=0, help="decides the initial weights and the order of the samples")
+    option("--epochs", help="epochs of the i.i.d. experiment (default: 10)")
+    option("--hidden", help="hidden neurons (default: the paper's number for the dataset)")
+    option("--beta", default=0.01, help="initial weights are Uniform(0, β)")
+    option("--split", choices=SPLITS, default="test", help="what accuracy is measured on")
+    option("--train-limit", metavar="N", help="train on the first N samples only")
+    option("--test-limit", metavar="N", help="measure on the first N samples only")
+    sequence = train.add_argument_group("the sequential experiment")
+    tasks = "-".join(".".join(map(str, task)) for task in PAPER_TASKS)
+    sequence.add_argument("--tasks", default=tasks, help="tasks as lists of classes")
+    sequence.add_argument("--threshold", default=0.8, help="accuracy that ends a task")
+    sequence.add_argument("--max-epochs", default=35, help="epochs that end a task")
+    sequence.add_argument(
+        "--judged-on",
+        choices=("train", "test"),
+        default="train",
+        help="the data on which a task's accuracy is judged",
+    )
+    sequence.add_argument("--curve-every", default=2000, help="samples between two curve points")
+    running = train.add_argument_group("running it")
+    running.add_argument("--engine", choices=CHOICES, default="auto", help="what computes it")
+    running.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, … (engine torch)")
+    running.add_argument("--record-weights", action="store_true", help="add weight percentiles")
+    add_json(running)
+    add_folder(running)
+
+
+def trial_of(options: argparse.Namespace) -> Trial:
+    experiment: Iid | Sequential
+    if options.experiment == "iid":
+        experiment = Iid(options.epochs or 10)
+    else:
+        if options.epochs is not None:
+            print("snap: --epochs is for iid; a task's limit is --max-epochs", file=sys.stderr)
+        experiment = Sequential(
+            Sequential.parse_tasks(options.tasks),
+            options.threshold,
+            options.max_epochs,
+            options.judged_on,
+            options.curve_every,
+        )
+    names = ("configuration", "alpha", "lateral_inhibition", "eta", "dataset", "learner")
+    more = ("protocol", "hidden", "beta", "seed", "split", "train_limit", "test_limit")
+    return Trial(experiment=experiment, **{name: getattr(options, name) for name in names + more})
+
+
+def _train(options: argparse.Namespace) -> None:
+    trial = trial_of(options)
+    from tqdm import tqdm
+
+    from snap.data.store import load
+    from snap.experiments import run
+
+    dataset = load(trial.dataset, options.dir)
+    bar = tqdm(unit=" samples", unit_scale=True, disable=None, leave=False, mininterval=0.3)
+
+    def progress(_: Trial, learned: int, rest: int) -> None:
+        bar.total = bar.n + learned + rest  # tasks may end early, so the total is an upper bound
+        bar.update(learned)
+
+    with bar:
+        (result,) = run(
+            [trial],
+            dataset,
+            options.engine,
+            options.device,
+            record=options.record_weights,
+            progress=progress,
+        )
+    if options.json:
+        values = result.to_dict() | ({"metrics": result.metrics} if result.metrics else {})
+        values["fingerprint"] = trial.fingerprint(dataset.checksum, result.engine)
+        print(json.dumps(values))
+    else:
+        print(_report(result))
+
+
+def _report(result: Any) -> str:
+    """A result for people."""
+    lines = [result.trial.text.replace(",", "  ")]
+    if result.matrix is not None:
+        tasks = result.trial.experiment.tasks[: max(len(result.matrix) - 1, 1)]
+        names = ["+".join(map(str, task)) for task in tasks]
+        lines.append("accuracy on the classes of each task, after each task:")
+        lines.append("           " + "".join(f"{name:>8}" for name in names))
+        for row, label in zip(result.matrix, ["untrained", *names], strict=True):
+            lines.append(f"{label:>10} " + "".join(f"{value:8.3f}" for value in row))
+        ended = [
+            f"{n} epoch{'s' if n > 1 else ''}{'' if reached else ' (not reached)'}"
+            for n, reached in zip(result.epochs_per_task, result.reached, strict=True)
+        ]
+        lines.append("tasks took " + ", ".join(ended))
+        measured = result.metrics or {}
+        lines += [f"{name.replace('_', ' ')}: {value:.4f}" for name, value in measured.items()]
+    else:
+        lines += [f"epoch {p['epoch']:>3}: {p['accuracy']:.4f}" for p in result.history]
+    if result.diverged is not None:
+        lines.append(f"diverged: weights stopped being finite at sample {result.diverged}")
+    else:
+        lines.append(f"accuracy over all classes: {result.accuracy:.4f}")
+    rate = result.seconds / max(result.samples, 1) * 1e6
+    lines.append(
+        f"{result.samples} samples in {result.seconds:.1f} s"
+        f" ({rate:.1f} µs each, measuring included; engine {result.engine})"
+    )
+    return "\n".join(lines)

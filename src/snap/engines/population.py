@@ -1,0 +1,99 @@
+"""What every engine offers: a population of networks that learn side by side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snap.data.samples import Samples
+from snap.errors import SnapError
+from snap.trial import Trial
+
+Weights = tuple[NDArray[Any], NDArray[Any]]  # hidden W (H×D), output V (C×H)
+
+
+class Population(ABC):
+    """Networks, one per trial, each with its own weights, sample order and pace.
+
+    `seen` counts the samples each has learned from. `diverged` holds, for a network whose weights
+    stopped being finite, the sample (counted from 1) at which they did; it learns no further.
+    """
+
+    name: ClassVar[str]
+    learners: ClassVar[tuple[str, ...]]  # the names of those it has a rule for
+    report_every: int | None = None  # samples between two reports of progress
+
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        weights: Sequence[Weights],
+        samples: Samples,
+        device: str = "cpu",
+    ) -> None:
+        if not trials:
+            raise SnapError("a population needs at least one trial, got none")
+        for trial in trials:
+            if trial.learner not in self.learners:
+                raise SnapError(
+                    f"the {self.name} engine has no learner {trial.learner}:"
+                    " the reference engine has every one"
+                )
+        self.trials = tuple(trials)
+        self.samples = samples
+        self.seen = [0] * len(trials)
+        self.diverged: list[int | None] = [None] * len(trials)
+        for _, (W, V) in zip(trials, weights, strict=True):
+            _check_shapes(W, V, samples)
+
+    @staticmethod
+    def groups(trials: Sequence[Trial], record: bool = False) -> list[list[int]]:
+        """Which trials, by their numbers, gain from sharing a population.
+
+        `record` tells that their weights are wanted, of those that diverge too.
+        """
+        return [[n] for n in range(len(trials))]
+
+    def train(self, orders: Sequence[NDArray[np.int64]]) -> None:
+        """Train each network on its own sequence of sample numbers; an empty one rests."""
+        learning = []
+        for order, at in zip(orders, self.diverged, strict=True):
+            if len(order) and not 0 <= order.min() <= order.max() < len(self.samples):
+                raise SnapError(f"order must hold sample numbers from 0 to {len(self.samples) - 1}")
+            stopped = at is not None
+            learning.append(np.zeros(0, np.int64) if stopped else np.ascontiguousarray(order))
+        for g, at in enumerate(self._train(learning)):
+            if at is not None:
+                self.diverged[g] = self.seen[g] + at
+                self.seen[g] += at
+            else:
+                self.seen[g] += len(learning[g])
+
+    @abstractmethod
+    def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
+        """Train, and say for each network at which sample of its order (from 1) it diverged."""
+
+    @abstractmethod
+    def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
+        """The class one network gives to each sample: the argmax over all outputs."""
+
+    @abstractmethod
+    def weights(self, network: int) -> Weights:
+        """Copies of one network's weights."""
+
+
+def _check_shapes(W: NDArray[Any], V: NDArray[Any], samples: Samples) -> None:
+    if W.ndim != 2 or V.ndim != 2 or W.shape[0] != V.shape[1] or not W.size or not V.size:
+        raise SnapError(f"weights must be W (H×D) and V (C×H), got {W.shape} and {V.shape}")
+    if W.shape[1] != samples.images.shape[1]:
+        raise SnapError(
+            f"W has {W.shape[1]} columns, but the images have {samples.images.shape[1]} pixels"
+        )
+    if W.dtype != V.dtype or W.dtype not in (np.float32, np.float64):
+        raise SnapError(f"weights must both be float32 or float64, got {W.dtype} and {V.dtype}")
+    for label in (samples.labels.min(), samples.labels.max()) if len(samples) else ():
+        if not 0 <= label < V.shape[0]:
+            raise SnapError(f"label {label} has no row in V, whose rows are 0 to {len(V) - 1}")

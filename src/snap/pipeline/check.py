@@ -1,0 +1,153 @@
+"""Whether the tables of a run hold exactly the trials of its plan.
+
+Snakemake decides what is due. This is the check that it decided right: a run that ends with exit
+code 0 has passed it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from snap.errors import SnapError
+from snap.metrics import best
+from snap.numbers import number_text
+from snap.pipeline.jobs import optimum
+from snap.pipeline.plan import Cell, Plan
+from snap.pipeline.row_trials import fingerprints, key, number
+from snap.pipeline.rows import Row, read_rows
+from snap.protocol import LADDER
+from snap.trial import Trial
+
+Rows = Mapping[str, list[Row]]
+CellKey = tuple[str, str, str, str]
+SelectedPair = tuple[float | None, float | None]  # both are None for a cell without a pair
+
+
+def check(plan: Plan, folder: Path) -> dict[str, int]:
+    """The number of rows of every table; an error names each table that is not the plan's."""
+    tables = {
+        name: read_rows(folder / f"{name}.csv")
+        for name in (
+            "search",
+            "selected",
+            "iid",
+            "sequential",
+            "matrix",
+            "curve",
+            "ladder",
+            "consolidation",
+        )
+    }
+    faults = list(_faults(plan, tables))
+    if faults:
+        raise SnapError(
+            f"{folder}: not what the configuration asks for: {'; '.join(faults)};"
+            f" remove {folder.parent} and run again: finished trials are kept"
+        )
+    return {name: len(rows) for name, rows in tables.items()}
+
+
+def _faults(plan: Plan, tables: Rows) -> Iterable[str]:
+    searched = [cell for cell in plan.all_cells if plan.given_pair(cell) is None]
+    points = [
+        plan.trial("search", cell, *pair, seed)
+        for cell in searched
+        for pair in plan.pairs(cell)
+        for seed in plan.seeds("search")
+    ]
+    yield from _compare("search", _trained(tables["search"], points), _texts(points))
+    pairs = _selected(plan, tables["search"])
+    chosen = {
+        _cell_key(row): (number(row["eta"]), number(row["alpha"])) for row in tables["selected"]
+    }
+    yield from _compare("selected", _items(chosen), _items(pairs))
+    for stage in ("iid", "sequential"):
+        trials = [
+            plan.trial(stage, cell, eta, alpha, seed)
+            for cell in plan.all_cells
+            for eta, alpha in [pairs[_key_of(cell)]]
+            if alpha is not None
+            for seed in plan.seeds(stage)
+        ]
+        yield from _compare(stage, _trained(tables[stage], trials), _texts(trials))
+    sequences = {"|".join(key(row)) for row in tables["sequential"]}
+    for name in ("matrix", "curve"):
+        yield from _compare(name, {"|".join(key(row)) for row in tables[name]}, sequences)
+    rungs = {
+        "|".join((cell.dataset, cell.configuration, str(step), protocol.text, str(seed)))
+        for cell in plan.ladder_cells
+        if pairs[_key_of(cell)][1] is not None
+        for step, (_, protocol) in enumerate(LADDER)
+        for seed in plan.seeds("ladder")
+    }
+    columns = ("dataset", "configuration", "step", "protocol", "seed")
+    trained = {"|".join(row[c] for c in columns) for row in tables["ladder"]}
+    yield from _compare("ladder", trained, rungs)
+    portrayed = {"|".join(key(row)) for row in tables["consolidation"]}
+    yield from _compare("consolidation", portrayed, set(_portraits(plan, tables["sequential"])))
+
+
+def _compare(table: str, held: Iterable[str], wanted: Iterable[str]) -> Iterable[str]:
+    held, wanted = Counter(set(held)), Counter(set(wanted))
+    lacks, extra = len(wanted - held), len(held - wanted)
+    if lacks or extra:
+        yield f"{table} lacks {lacks} of {len(wanted)} and holds {extra} that do not belong there"
+
+
+def _texts(trials: Iterable[Trial]) -> set[str]:
+    return {trial.text for trial in trials}
+
+
+def _trained(rows: Iterable[Row], wanted: Iterable[Trial]) -> set[str]:
+    """The trials of a table by their texts; of one that is not wanted, its fingerprint."""
+    texts = {name: trial.text for trial in wanted for name, _ in fingerprints(trial)}
+    names: list[str] = [row["trial"] for row in rows]
+    return {texts.get(name, name) for name in names}
+
+
+def _cell_key(row: Row) -> CellKey:
+    return row["learner"], row["dataset"], row["configuration"], row["lambda"]
+
+
+def _key_of(cell: Cell) -> CellKey:
+    inhibition = cell.lateral_inhibition
+    text = "" if inhibition is None else number_text(inhibition)
+    return cell.learner, cell.dataset, cell.configuration, text
+
+
+def _selected(plan: Plan, searched: Iterable[Row]) -> dict[CellKey, SelectedPair]:
+    """The pair of every cell: given, or the optimum of its points in the search table."""
+    points: dict[CellKey, list[Row]] = {}
+    for row in searched:
+        points.setdefault(_cell_key(row), []).append(row)
+    pairs: dict[CellKey, SelectedPair] = {}
+    for cell in plan.all_cells:
+        pair: SelectedPair | None = plan.given_pair(cell)
+        if pair is None:
+            row = optimum(points.get(_key_of(cell), []))
+            pair = number(row.get("eta", "")), number(row.get("alpha", ""))
+        pairs[_key_of(cell)] = pair
+    return pairs
+
+
+def _items(pairs: Mapping[CellKey, SelectedPair]) -> set[str]:
+    return {f"{'|'.join(cell)}|{pair}" for cell, pair in pairs.items()}
+
+
+def _portraits(plan: Plan, sequential: Iterable[Row]) -> Iterable[str]:
+    """The keys of the trials whose weights are watched."""
+    families = set(itertools.chain(*(plan.portrait_families(d) for d in plan.datasets)))
+    seed = str(plan.seeds("sequential")[0])
+    cells: dict[tuple[str, ...], dict[tuple[str, ...], list[float | None]]] = {}
+    for row in sequential:
+        family = row["learner"], row["dataset"], row["configuration"]
+        if family in families:
+            cell = key(row)[:-1]
+            cells.setdefault(family, {}).setdefault(cell, []).append(number(row["accuracy"]))
+    for family_cells in cells.values():
+        chosen = best(family_cells)
+        if chosen is not None:
+            yield "|".join((*chosen, seed))

@@ -1,0 +1,143 @@
+"""Where the time of a run went, and what another run would cost at the same rates."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from snap.pipeline.plan import Plan
+from snap.pipeline.status import LEDGER, duration, ledger_of
+from snap.pipeline.work import work_of
+
+
+def costs(plan: Path) -> dict[str, Any]:
+    """Core seconds of a run: what its cores could have given, and what was done with them."""
+    content = json.loads(plan.read_text())
+    stages: dict[str, dict[str, float]] = {}
+    for job in content["jobs"]:
+        stage = stages.setdefault(
+            job["stage"], dict.fromkeys(("jobs", "guess", "job_seconds", *LEDGER), 0.0)
+        )
+        stage["jobs"] += 1
+        stage["job_seconds"] += _seconds(Path(job["benchmark"]))
+        ledger = ledger_of(job)
+        for key in LEDGER:
+            stage[key] += ledger[key]
+        stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
+    took = [json.loads(p.read_text()) for p in sorted(plan.parent.glob("invocations/*.json"))]
+    core = sum(one["seconds"] * (one["cores"] or 0) for one in took)
+    training = sum(stage["ever_trained_seconds"] for stage in stages.values())
+    drawing = sum(_seconds(path) for path in _drawing(plan))
+    allocated = [seconds for one in took for seconds in one.get("allocated", {}).values()]
+    if allocated:
+        core += sum(allocated)
+        drawing = 0.0  # that was done where the run was started, on no core of SLURM's
+    return {
+        "run": content["run"],
+        "stages": stages,
+        "wall_seconds": sum(one["seconds"] for one in took),
+        "core_seconds": core,
+        "training_seconds": training,
+        "drawing_seconds": drawing,
+        "slurm_jobs": len(allocated),
+        "outside_training": 1 - (training + drawing) / core if core else None,
+    }
+
+
+def _drawing(plan: Path) -> list[Path]:
+    """The benchmark files of the jobs that draw figures and write the report."""
+    mirror = plan.parents[2] / "benchmarks" / plan.parent.name
+    return [*mirror.glob("figures/*.tsv"), *mirror.glob("*.tsv")]
+
+
+def cost_table(found: Mapping[str, Any]) -> str:
+    """Costs for people."""
+    lines = [
+        f"{found['run']:11}{'jobs':>6}{'trials':>8}{'trained':>9}"
+        f"{'in jobs, s':>12}{'training, s':>13}"
+    ]
+    for name, stage in found["stages"].items():
+        lines.append(
+            f"{name:11}{stage['jobs']:6.0f}{stage['trials']:8.0f}{stage['trained']:9.0f}"
+            f"{stage['job_seconds']:12.1f}{stage['training_seconds']:13.1f}"
+        )
+    if found["slurm_jobs"]:
+        lines.append(
+            f"{found['wall_seconds']:.0f} s of wall time, {found['slurm_jobs']} SLURM jobs,"
+            f" {found['core_seconds']:.0f} core seconds allocated,"
+            f" {found['training_seconds']:.0f} of them in training:"
+            f" {1 - found['outside_training']:.1%}"
+        )
+    elif found["outside_training"] is not None:
+        lines.append(
+            f"{found['wall_seconds']:.0f} s of wall time, {found['core_seconds']:.0f} core seconds,"
+            f" {found['training_seconds']:.0f} of them in training and"
+            f" {found['drawing_seconds']:.0f} in figures and the report:"
+            f" {found['outside_training']:.1%} outside both"
+        )
+    if "projected" in found:
+        other = found["projected"]
+        lines.append(
+            f"{other['run']} at these rates: {other['core_seconds'] / 3600:.1f} core hours,"
+            f" {other['outside_training']:.1%} outside training and drawing"
+        )
+        for cores, seconds in other["wall_seconds"].items():
+            lines.append(f"  on {cores} cores at once: {duration(seconds)}")
+    return "\n".join(lines)
+
+
+def projected(found: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -> dict[str, Any]:
+    """What another plan would cost, if its trials and jobs cost what those of this run did.
+
+    Training is scaled by what was measured against the guess for the same trials; all else, in the
+    jobs and between them, is counted per job. For each number of cores, how long it would take.
+    """
+    stages = found["stages"]
+    drawing = found["drawing_seconds"]
+    between = found["core_seconds"] - drawing
+    between -= sum(stage["job_seconds"] for stage in stages.values())
+    per_job = between / sum(stage["jobs"] for stage in stages.values())
+    training = outside = 0.0
+    durations: dict[str, list[float]] = {}
+    for name, stage in stages.items():
+        work = work_of(plan, name)
+        rate = stage["training_seconds"] / stage["guess"] if stage["guess"] else 1.0
+        training += rate * sum(job["cost"] for job in work)
+        start = (stage["job_seconds"] - stage["training_seconds"]) / stage["jobs"]
+        outside += (start + per_job) * len(work)
+        durations[name] = [rate * job["cost"] + start + per_job for job in work]
+    return {
+        "training_seconds": training,
+        "drawing_seconds": drawing,  # as many figures, whatever the run
+        "core_seconds": training + drawing + outside,
+        "outside_training": outside / (training + drawing + outside),
+        "wall_seconds": {n: _wall(durations, n) for n in cores},
+    }
+
+
+def _wall(durations: Mapping[str, Sequence[float]], cores: int) -> float:
+    """Seconds until the last of the jobs has ended, each on one of so many cores.
+
+    One stage after the other: what follows the search waits for all of it, and portraits for all
+    that is trained in sequence.
+    """
+    total = 0.0
+    for stages in (("search",), ("iid", "sequential", "ladder"), ("portrait",)):
+        free = [0.0] * cores  # when each core is free
+        for seconds in sorted(
+            (d for name in stages for d in durations.get(name, ())), reverse=True
+        ):
+            heapq.heapreplace(free, free[0] + seconds)
+        total += max(free)
+    return total
+
+
+def _seconds(benchmark: Path) -> float:
+    """Wall time in one of Snakemake's benchmark files."""
+    try:
+        return float(benchmark.read_text().splitlines()[1].split("\t")[0])
+    except (OSError, IndexError, ValueError):
+        return 0.0

@@ -1,0 +1,303 @@
+"""A configuration as typed data, and the jobs and trials that follow from it.
+
+Light to import. What a job is told is in specs.py, what it costs in work.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from snap.data import datasets
+from snap.engines import CHOICES
+from snap.errors import SnapError, printable
+from snap.learners import LEARNERS, Learner
+from snap.numbers import number_text
+from snap.pipeline.config import complete
+from snap.protocol import Protocol
+from snap.trial import Configuration, Iid, Sequential, Trial
+
+NO_LAMBDA = "none"  # how a path spells the λ of a learner that has none
+Pair = tuple[float | None, float]  # (η, α); η is None for a learner that has none
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one optimum is sought for: a learner, a dataset, a configuration and a λ."""
+
+    learner: str
+    dataset: str
+    hidden: int
+    configuration: str
+    lateral_inhibition: float | None
+
+    @property
+    def lambda_text(self) -> str:
+        lambda_ = self.lateral_inhibition
+        return NO_LAMBDA if lambda_ is None else number_text(lambda_)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cells that are computed together; `part` of `parts` where their points are spread.
+
+    Of a search, cells of configurations that share their hidden layer follow each other.
+    """
+
+    cells: tuple[Cell, ...]
+    part: int = 1
+    parts: int = 1
+
+    @property
+    def label(self) -> str:
+        """lambda=2, lambda=0.5..64 or lambda=2,part=1of3: the last piece of the job's paths."""
+        first, last = self.cells[0].lambda_text, self.cells[-1].lambda_text
+        several = f"..{last}" if last != first else ""
+        spread = f",part={self.part}of{self.parts}" if self.parts > 1 else ""
+        return f"lambda={first}{several}{spread}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole experiment."""
+
+    config: Mapping[str, Any]
+    paper: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, config: Mapping[str, Any], schema: Path, paper: Path) -> Plan:
+        """Check a configuration against its schema and its meaning; errors name the key."""
+        plan = cls(
+            complete(config, yaml.safe_load(schema.read_text())),
+            yaml.safe_load(paper.read_text()),
+        )
+        plan._check()
+        return plan
+
+    # What there is
+
+    @property
+    def run(self) -> str:
+        return str(self.config["run"])
+
+    @property
+    def datasets(self) -> list[str]:
+        return [dataset["name"] for dataset in self.config["datasets"]]
+
+    def section(self, learner: Learner) -> Mapping[str, Any]:
+        """The part of the configuration that a learner reads."""
+        part: Mapping[str, Any] = self.config[learner.section] if learner.section else self.config
+        return part
+
+    def configurations(self, learner: str) -> list[str]:
+        names = self.section(LEARNERS[learner])["configurations"]
+        return [Configuration.parse(name).name for name in names]
+
+    @property
+    def families(self) -> list[tuple[str, str, str]]:
+        """Every learner, dataset and configuration."""
+        return [
+            (learner, dataset, configuration)
+            for learner in LEARNERS
+            for dataset in self.datasets
+            for configuration in self.configurations(learner)
+        ]
+
+    def layers(self, learner: str) -> dict[str, list[str]]:
+        """The configurations by what their search jobs are named after.
+
+        Where hidden layers that grow alike are shared, one is trained for all of them.
+        """
+        layers: dict[str, list[str]] = {}
+        for name in self.configurations(learner):
+            shares = LEARNERS[learner].shares_hidden
+            layer = Configuration.parse(name).hidden_layer if shares else name
+            layers.setdefault(layer, []).append(name)
+        return layers
+
+    def layer(self, cell: Cell) -> str:
+        """What the search jobs of a cell are named after."""
+        layers = self.layers(cell.learner)
+        return next(layer for layer, names in layers.items() if cell.configuration in names)
+
+    def cells(self, learner: str, dataset: str, configuration: str) -> list[Cell]:
+        """The cells of a family, in the order of λ."""
+        hidden = next(d["hidden"] for d in self.config["datasets"] if d["name"] == dataset)
+        lambdas: list[float | None] = [None]
+        if LEARNERS[learner].inhibits:
+            lambdas = [float(value) for value in sorted(self.config["lambdas"])]
+        return [Cell(learner, dataset, hidden, configuration, lambda_) for lambda_ in lambdas]
+
+    @property
+    def all_cells(self) -> list[Cell]:
+        return [cell for family in self.families for cell in self.cells(*family)]
+
+    def searches_for(self, learner: str) -> bool:
+        """Whether a learner's pairs are searched for; the paper's tables give pairs (η, α) only."""
+        return self.config["search"]["pairs"] is None or not LEARNERS[learner].inhibits
+
+    def pairs(self, cell: Cell) -> list[Pair]:
+        """The (η, α) to try for a cell; a single one, from the paper's table, where it is given."""
+        learner = LEARNERS[cell.learner]
+        if not learner.inhibits:
+            return [(None, alpha) for alpha in sorted(map(float, self.section(learner)["alpha"]))]
+        given = self.given_pair(cell)
+        if given is not None:
+            return [given]
+        grid = self.config["grids"][self.config["search"]["grid"]]
+        etas, alphas = (sorted(map(float, grid[name])) for name in ("eta", "alpha"))
+        return list(itertools.product(etas, alphas))
+
+    def paper_pair(self, cell: Cell) -> tuple[float, float] | None:
+        """The pair in the paper's table, if it has the cell."""
+        table = self.paper["pairs"].get(cell.dataset, {}).get(cell.configuration, {})
+        for lambda_, (eta, alpha) in table.items():
+            if float(lambda_) == cell.lateral_inhibition:
+                return float(eta), float(alpha)
+        return None
+
+    def given_pair(self, cell: Cell) -> tuple[float, float] | None:
+        return None if self.searches_for(cell.learner) else self.paper_pair(cell)
+
+    # Jobs
+
+    def jobs(self, stage: str, learner: str, dataset: str, name: str) -> list[Job]:
+        """How a stage's cells are put into jobs. Changes no result.
+
+        The name is that of a configuration, or for the search that of a layer.
+        """
+        names = self.layers(learner)[name] if stage == "search" else [name]
+        cells = list(zip(*(self.cells(learner, dataset, one) for one in names), strict=True))
+        together = int(self.config["lambdas_per_job"])
+        most = self.config["points_per_job"]
+        points = len(self.pairs(cells[0][0]))
+        if stage == "search" and most is not None and most < points:
+            parts = math.ceil(points / most)
+            return [Job(alike, part, parts) for alike in cells for part in range(1, parts + 1)]
+        groups = [cells[n : n + together] for n in range(0, len(cells), together)]
+        return [Job(tuple(itertools.chain(*group))) for group in groups]
+
+    def job(self, stage: str, learner: str, dataset: str, name: str, label: str) -> Job:
+        """The job whose label a path holds."""
+        for job in self.jobs(stage, learner, dataset, name):
+            if job.label == label:
+                return job
+        raise SnapError(f"no {stage} job {label} for {learner} {dataset} {name}")
+
+    def points(self, job: Job, cell: Cell) -> list[Pair]:
+        """The pairs of a cell that a search job tries."""
+        pairs = self.pairs(cell)
+        size = math.ceil(len(pairs) / job.parts)
+        return pairs[(job.part - 1) * size : job.part * size]
+
+    def seeds(self, stage: str) -> list[int]:
+        return [int(seed) for seed in self.config[stage]["seeds"]]
+
+    @property
+    def ladder_cells(self) -> list[Cell]:
+        """The cells that are trained with one protocol switch after the other changed."""
+        wanted = self.config["ladder"]
+        names = [Configuration.parse(name).name for name in wanted["configurations"]]
+        return [
+            cell
+            for cell in self.all_cells
+            if LEARNERS[cell.learner].inhibits
+            and cell.configuration in names
+            and cell.lateral_inhibition == wanted["lambda"]
+        ]
+
+    def portrait_families(self, dataset: str) -> list[tuple[str, str, str]]:
+        """The families of a dataset whose weights are looked at."""
+        names = [Configuration.parse(name).name for name in self.config["portraits"]]
+        return [f for f in self.families if f[1] == dataset and f[2] in names]
+
+    def open_trial(self, stage: str, cell: Cell, seed: int) -> Trial:
+        """A trial whose pair is still open: η = 0 and α = 1 hold the places."""
+        return self.trial(stage, cell, 0.0 if LEARNERS[cell.learner].inhibits else None, 1.0, seed)
+
+    def trial(self, stage: str, cell: Cell, eta: float | None, alpha: float, seed: int) -> Trial:
+        config = self.config
+        experiment: Iid | Sequential
+        if stage == "sequential":
+            section = config["sequential"]
+            own = self.section(LEARNERS[cell.learner])
+            experiment = Sequential(
+                section["tasks"],
+                section["threshold"],
+                section["max_epochs"],
+                section["judged_on"],
+                own.get("curve_every", section["curve_every"]),
+            )
+        else:
+            experiment = Iid(config[stage]["epochs"])
+        return Trial(
+            configuration=Configuration.parse(cell.configuration),
+            alpha=alpha,
+            lateral_inhibition=cell.lateral_inhibition,
+            eta=eta,
+            dataset=cell.dataset,
+            learner=cell.learner,
+            protocol=Protocol.parse(config["protocol"]),
+            experiment=experiment,
+            hidden=cell.hidden,
+            beta=config["beta"],
+            seed=seed,
+            split=config["search"]["split"] if stage == "search" else "test",
+            train_limit=config["limits"]["train"],
+            test_limit=config["limits"]["test"],
+        )
+
+    def _check(self) -> None:
+        """What a schema cannot say."""
+        config = self.config
+        for learner in LEARNERS.values():
+            key = f"{learner.section}.configurations" if learner.section else "configurations"
+            names = _named(key, lambda at=learner: self.configurations(at.name))
+            if len(set(names)) < len(names):
+                raise SnapError(f"config key {key}: a configuration is named twice")
+        if config["engine"] not in CHOICES:
+            choices = ", ".join(CHOICES)
+            raise SnapError(
+                f"config key engine must be one of {choices}, got {printable(config['engine'])!r}"
+            )
+        _named("protocol", lambda: Protocol.parse(config["protocol"]))
+        names = self.datasets
+        for number, name in enumerate(names):
+            _named(f"datasets.{number}.name", lambda at=name: datasets.record(printable(at)))
+        if len(set(names)) < len(names):
+            raise SnapError("config key datasets: a dataset is named twice")
+        if self.run == "trials":
+            raise SnapError("config key run: results/trials is where finished trials are kept")
+        search = config["search"]
+        if (search["grid"] is None) == (search["pairs"] is None):
+            raise SnapError("config key search: give either grid or pairs, and null for the other")
+        if search["grid"] is not None and search["grid"] not in config["grids"]:
+            known = ", ".join(sorted(config["grids"]))
+            raise SnapError(
+                f"config key search.grid: {search['grid']!r} is not among grids: {known}"
+            )
+        for cell in self.all_cells:
+            if not self.searches_for(cell.learner) and not self.paper_pair(cell):
+                raise SnapError(
+                    f"config key search.pairs: the paper's table has no pair for {cell.dataset},"
+                    f" {cell.configuration}, λ = {cell.lambda_text}"
+                )
+        _named("sequential", lambda: [self.open_trial("sequential", c, 0) for c in self.all_cells])
+        for key, given in (
+            ("ladder.configurations", config["ladder"]["configurations"]),
+            ("portraits", config["portraits"]),
+        ):
+            _named(key, lambda at=given: [Configuration.parse(name) for name in at])
+
+
+def _named(key: str, make: Any) -> Any:
+    try:
+        return make()
+    except SnapError as error:
+        raise SnapError(f"config key {key}: {error}") from None

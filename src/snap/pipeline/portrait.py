@@ -1,0 +1,82 @@
+"""Portraits: the weights of the best sequential trial of a family, watched. Not in the paper."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from snap.consolidation import PERCENTS
+from snap.files import write_result
+from snap.metrics import best
+from snap.pipeline.jobs import identity
+from snap.pipeline.rows import CONSOLIDATION, Row, read_rows, write_rows
+from snap.pipeline.training import Workplace, log, run_trials, write_ledger
+from snap.trial import Trial
+
+if TYPE_CHECKING:
+    from snap.experiments import Result
+
+
+def portrait(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
+    """Train the best sequential trial of each family again and watch its weights.
+
+    Writes how strong and plastic they are over time and, beside it, the hidden weights at the end,
+    each array under the text of its trial. The store has these trials, but without their weights.
+    """
+    from snap.engines import resolve
+
+    engine, device = resolve(spec["engine"])
+    rows = [row for path in inputs for row in read_rows(path)]
+    chosen = [_best(Trial.parse(text), rows) for text in spec["trials"]]
+    trials = [trial for trial in chosen if trial is not None]
+    log(f"{len(trials)} portraits of {len(chosen)} with engine {engine} on {device}")
+    results: list[Result] = []
+    if trials:
+        results = run_trials(trials, len(trials), engine, device, place, record=True)
+    write_rows(output, CONSOLIDATION, [row for result in results for row in _states(result)])
+    buffer = io.BytesIO()
+    hidden = {r.trial.text: r.weights[0] for r in results if r.weights is not None}
+    np.savez_compressed(buffer, **hidden)  # type: ignore[arg-type]
+    write_result(output.with_suffix(".npz"), buffer.getvalue())
+    if place.ledger is not None:
+        values = [vars(result) for result in results]
+        place.ledger.unlink(missing_ok=True)  # portraits are trained from nothing every time
+        write_ledger(place.ledger, values, values)
+
+
+def _best(trial: Trial, rows: Sequence[Row]) -> Trial | None:
+    """The trial with the λ of the highest mean accuracy, and its pair; None where all diverged."""
+    cells: dict[tuple[str, str, str], list[float | None]] = {}
+    for row in rows:
+        if (row["learner"], row["configuration"]) == (trial.learner, trial.configuration.name):
+            accuracy = float(row["accuracy"]) if row["accuracy"] else None
+            cells.setdefault((row["lambda"], row["eta"], row["alpha"]), []).append(accuracy)
+    cell = best(cells)
+    if cell is None:
+        return None
+    lambda_, eta, alpha = cell
+    return dataclasses.replace(
+        trial,
+        lateral_inhibition=float(lambda_) if lambda_ else None,
+        eta=float(eta) if eta else None,
+        alpha=float(alpha),
+    )
+
+
+def _states(result: Result) -> list[Row]:
+    """A row per point, layer and quantity."""
+    who = identity(result.trial, result.engine)
+    rows = []
+    for point in result.history:
+        at = {key: point[key] for key in ("epoch", "samples")} | {"training": point["task"]}
+        at["own_accuracy"] = point["tasks"][point["task"] - 1] if point["task"] else None
+        for key, values in point["weights"].items():
+            layer, quantity = key.split("_")
+            percentiles = {f"p{p}": value for p, value in zip(PERCENTS, values, strict=True)}
+            rows.append(who | at | {"layer": layer, "quantity": quantity} | percentiles)
+    return rows

@@ -1,0 +1,129 @@
+"""Go on from published results: their trials, back in the store of finished ones.
+
+Published tables tell of a final run all that later steps ask of its trial, and of a searched pair
+only its accuracy after the last epoch. A trial restored from the latter serves a search, and is
+trained when its history is asked for. The ladder and the portraits are trained anew.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from snap.data.datasets import checksum
+from snap.errors import SnapError
+from snap.files import unpacked, write_atomically
+from snap.pipeline.plan import Plan
+from snap.pipeline.provenance import RESTORED, read_restored
+from snap.pipeline.published import damaged
+from snap.pipeline.row_trials import key, number, trial_of
+from snap.pipeline.rows import Row
+from snap.pipeline.trial_store import TrialStore
+from snap.trial import SEMANTICS, Trial
+
+
+def restore(published: Path, results: Path) -> dict[str, int]:
+    """Put the trials of a published run into the store; how many were missing, by engine."""
+    provenance = _provenance(published)
+    plan = Plan(provenance["config"], {})
+    missing: dict[Path, tuple[TrialStore, Trial, Row]] = {}
+    for trial, engine, values in _trials(plan, published / "tables"):
+        store = TrialStore(results / "trials", checksum(trial.dataset), engine)
+        known = store.get(trial)
+        fuller = known is None or ("history" in values and "history" not in known)
+        if fuller and store.path(trial) not in missing:
+            result = {"trial": trial.text, "engine": engine, **values}
+            missing[store.path(trial)] = store, trial, result
+    if missing:
+        _note(provenance, results / plan.run)
+    for store, trial, values in missing.values():
+        store.keep(trial, values)
+    return dict(Counter(store.engine for store, _, _ in missing.values()))
+
+
+def _note(provenance: Mapping[str, Any], folder: Path) -> None:
+    """Note in the folder of a run where its trials come from: runs by their dates, each once."""
+    own = {key: value for key, value in provenance.items() if key not in ("config", "restored")}
+    earlier = [*read_restored(folder), *provenance.get("restored", []), own]
+    content = list({part["date"]: part for part in earlier}.values())
+    write_atomically(folder / RESTORED, json.dumps(content, indent=1, ensure_ascii=False).encode())
+
+
+def _provenance(published: Path) -> dict[str, Any]:
+    try:
+        wrong = damaged(published)
+        provenance: dict[str, Any] = json.loads((published / "provenance.json").read_text())
+    except FileNotFoundError as error:
+        raise SnapError(
+            f"{published} holds no published run: {error.filename} is missing"
+        ) from None
+    if wrong:
+        raise SnapError(f"{published}: not what was published: {', '.join(wrong)}")
+    if provenance["semantics"] != SEMANTICS:
+        raise SnapError(
+            f"{published} was trained by version {provenance['semantics']} of the training rules,"
+            f" and this is version {SEMANTICS}: none of its trials can be used"
+        )
+    return provenance
+
+
+def _trials(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
+    """Every trial that the tables tell of, with its engine and its result: whole ones first."""
+    sequences = _sequences(tables)
+    for row in _rows(tables / "sequential.csv"):
+        yield *trial_of(plan, "sequential", row), _outcome(row) | sequences[key(row)]
+    histories: dict[str, list[Row]] = {}
+    for row in _rows(tables / "iid.csv"):
+        histories.setdefault(row["trial"], []).append(row)
+    for rows in histories.values():
+        points = [
+            {"epoch": int(row["epoch"]), "accuracy": number(row["accuracy"])}
+            | {"samples": int(row["samples"])}
+            for row in rows
+            if not row["diverged"]
+        ]
+        yield *trial_of(plan, "iid", rows[-1]), _outcome(rows[-1]) | {"history": points}
+    for row in _rows(tables / "search.csv"):
+        yield *trial_of(plan, "search", row), _outcome(row)
+
+
+def _outcome(row: Row) -> Row:
+    """How a trial ended."""
+    outcome: Row = {"accuracy": number(row["accuracy"])}
+    outcome["diverged"] = int(row["diverged"]) if row["diverged"] else None
+    if row.get("samples"):
+        outcome["samples"] = int(row["samples"])
+    return outcome
+
+
+def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
+    """The matrix and the history of every sequential trial."""
+    found: dict[tuple[str, ...], Row] = {}
+
+    def of(row: Row) -> Row:
+        empty: Row = {"matrix": [], "epochs_per_task": [], "reached": [], "history": []}
+        return found.setdefault(key(row), empty)
+
+    for row in _rows(tables / "matrix.csv"):
+        sequence = of(row)
+        if row["task"] == "1":
+            sequence["matrix"].append([])
+        sequence["matrix"][-1].append(number(row["accuracy"]))
+        if row["epochs"]:
+            sequence["epochs_per_task"].append(int(row["epochs"]))
+            sequence["reached"].append(row["reached"] == "True")
+    for row in _rows(tables / "curve.csv"):
+        tasks = [number(value) for name, value in row.items() if name.startswith("task") and value]
+        point = {"task": int(row["training"]), "epoch": int(row["epoch"]), "tasks": tasks}
+        point |= {"accuracy": number(row["accuracy"]), "samples": int(row["samples"])}
+        of(row)["history"].append(point)
+    return found
+
+
+def _rows(path: Path) -> list[Row]:
+    return list(csv.DictReader(io.StringIO(unpacked(path).decode(), newline="")))

@@ -1,0 +1,97 @@
+"""Results as rows: the columns of every kind of file, and reading and writing them as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from snap.files import read_result, write_result
+from snap.numbers import number_text
+
+Row = dict[str, Any]
+
+SEARCH = (
+    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,split,epochs,accuracy,diverged,"
+    "trial"
+).split(",")
+SELECTED = (
+    "learner,dataset,configuration,lambda,eta,alpha,accuracy,runner_up_eta,runner_up_alpha,"
+    "runner_up_accuracy,margin,points,diverged,status"
+).split(",")
+IID = (
+    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,epoch,samples,accuracy,diverged,"
+    "trial"
+).split(",")
+SEQUENTIAL = (
+    "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,accuracy,average_accuracy,"
+    "forgetting,backward_transfer,forward_transfer,samples,diverged,trial"
+).split(",")
+MATRIX = (
+    "learner,dataset,configuration,lambda,eta,alpha,seed,after,task,classes,accuracy,epochs,reached"
+).split(",")
+CURVE = (
+    "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,accuracy"
+).split(",")
+LADDER = (
+    "dataset,configuration,step,switch,protocol,lambda,eta,alpha,seed,iid_accuracy,iid_diverged,"
+    "sequential_accuracy,forgetting,sequential_diverged"
+).split(",")
+CONSOLIDATION = (
+    "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,own_accuracy,layer,"
+    "quantity,p0,p5,p25,p50,p75,p95,p100"
+).split(",")
+CELL = ("learner", "dataset", "configuration", "lambda")
+COLUMNS = {
+    "search": SEARCH,
+    "selected": SELECTED,
+    "iid": IID,
+    "sequential": SEQUENTIAL,
+    "matrix": MATRIX,
+    "curve": CURVE,
+    "ladder": LADDER,
+    "consolidation": CONSOLIDATION,
+}
+
+
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    """Rows as CSV; numbers in their canonical text, what is missing as nothing."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_text(row.get(column)) for column in columns] for row in rows)
+    write_result(path, buffer.getvalue().encode())
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return number_text(value) if isinstance(value, float) else str(value)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Rows of a CSV file as they stand: text."""
+    return list(csv.DictReader(io.StringIO(read_result(path).decode(), newline="")))
+
+
+def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
+    """One tidy table from the files of many jobs; it says which run it is from.
+
+    It has the columns of its kind, which its name says, even where there is nothing to put in. Rows
+    of one cell stand together, in the order in which they came.
+    """
+    columns: list[str] = ["run", *COLUMNS[output.stem]]
+    rows: list[Row] = []
+    named = f"{run} (reduced: {reduced})" if reduced else run
+    for path in inputs:
+        reader = csv.DictReader(io.StringIO(read_result(path).decode(), newline=""))
+        columns += [name for name in reader.fieldnames or () if name not in columns]
+        rows += [{"run": named, **row} for row in reader]
+    # How cells are put into jobs must not show.
+    cells: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        cells.setdefault(tuple(row.get(name, "") for name in CELL), []).append(row)
+    write_rows(output, columns, itertools.chain(*cells.values()))

@@ -1,0 +1,79 @@
+"""What each job of the workflow is told: JSON that holds all that its result depends on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from snap.data.datasets import checksum
+from snap.pipeline.plan import Cell, Job, Plan
+from snap.protocol import LADDER
+from snap.trial import SEMANTICS
+
+# The version of what the steps after training write. Raise it when a selection rule or a column
+# changes: the steps are then done again, and nothing is trained for it.
+FORMAT = 1
+
+
+def search(plan: Plan, job: Job, seed: int) -> str:
+    cells = [
+        {
+            "trials": [plan.open_trial("search", cell, seed).text],
+            "pairs": plan.points(job, cell),
+        }
+        for cell in job.cells
+    ]
+    return _training(plan, job.cells[0].dataset, cells=cells)
+
+
+def select(plan: Plan, cell: Cell) -> str:
+    who = {
+        "learner": cell.learner,
+        "dataset": cell.dataset,
+        "configuration": cell.configuration,
+        "lambda": cell.lambda_text,
+    }
+    return _json(**who, given=plan.given_pair(cell))
+
+
+def final(plan: Plan, stage: str, job: Job) -> str:
+    cells = [
+        {"trials": [plan.open_trial(stage, cell, seed).text for seed in plan.seeds(stage)]}
+        for cell in job.cells
+    ]
+    return _training(plan, job.cells[0].dataset, cells=cells)
+
+
+def ladder(plan: Plan, cell: Cell) -> str:
+    """The rungs: a switch and, for every seed, the i.i.d. and the sequential trial."""
+    rungs = []
+    for switch, protocol in LADDER:
+        trials = {
+            stage: [
+                dataclasses.replace(plan.open_trial(stage, cell, seed), protocol=protocol).text
+                for seed in plan.seeds("ladder")
+            ]
+            for stage in ("iid", "sequential")
+        }
+        rungs.append({"switch": switch, **trials})
+    return _training(plan, cell.dataset, rungs=rungs)
+
+
+def portrait(plan: Plan, dataset: str) -> str:
+    """One sequential trial per family; its λ and pair are those that did best."""
+    seed = plan.seeds("sequential")[0]
+    trials = [
+        plan.open_trial("sequential", plan.cells(*family)[0], seed).text
+        for family in plan.portrait_families(dataset)
+    ]
+    return _training(plan, dataset, trials=trials)
+
+
+def _training(plan: Plan, dataset: str, **values: Any) -> str:
+    data = checksum(dataset)
+    return _json(semantics=SEMANTICS, data=data, engine=plan.config["engine"], **values)
+
+
+def _json(**values: Any) -> str:
+    return json.dumps(values | {"format": FORMAT}, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,268 @@
+"""How far a run is: what is done, what is running, and how long it may take.
+
+`plan.json` holds every job of the run with the trials it trains and a rough cost. A job that trains
+keeps a heartbeat, a small file that says what it is doing, and removes it when it ends. Nothing
+else is needed to tell the state of a run from any terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from snap.errors import SnapError
+from snap.files import write_atomically
+from snap.pipeline import slurm
+from snap.trial import Trial
+
+LEDGER = ("trials", "trained", "diverged", "training_seconds", "ever_trained_seconds")
+STALE = 120  # seconds without a heartbeat after which a job is taken for dead
+
+
+class Heartbeat:
+    """What a job is doing, in a file, at most once a second."""
+
+    def __init__(
+        self, folder: Path | None, label: str, total: int, done: int, threads: int = 1
+    ) -> None:
+        self.path = folder / f"{socket.gethostname()}-{os.getpid()}.json" if folder else None
+        self.state: dict[str, Any] = {"job": label, "trials": total, "done": done, "share": 0.0}
+        self.state |= {"pid": os.getpid(), "host": socket.gethostname(), "threads": threads}
+        self.learned: dict[Trial, int] = {}
+        self.written = 0.0
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._write()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def progress(self, trial: Trial, learned: int, rest: int) -> None:
+        with self.lock:
+            self.learned[trial] = self.learned.get(trial, 0) + learned
+            share = self.learned[trial] / (self.learned[trial] + rest)
+            self.state |= {"trial": trial.text, "share": share}
+            if time.time() - self.written >= 1:
+                self._write()
+
+    def trial_done(self) -> None:
+        with self.lock:
+            self.state["done"] += 1
+            self.state["share"] = 0.0
+            self._write()
+
+    def _write(self) -> None:
+        self.written = time.time()
+        if self.path is not None:
+            content = json.dumps(self.state | {"at": self.written}).encode()
+            write_atomically(self.path, content, durable=False)
+
+
+def write_plan(
+    path: Path,
+    run: str,
+    cores: int | None,
+    jobs: Sequence[Mapping[str, Any]],
+    slurm: str | None = None,
+) -> None:
+    """Write what a run consists of. Each job has stage, output and benchmark, trials and cost.
+
+    On a cluster nobody knows how many cores there will be: None, and the name of the SLURM jobs.
+    """
+    content = {
+        "run": run,
+        "cores": cores,
+        "slurm": slurm,
+        "host": socket.gethostname(),
+        "jobs": list(jobs),
+        "started": time.time(),
+    }
+    write_atomically(path, json.dumps(content).encode())
+
+
+def end_plan(path: Path) -> None:
+    """Note that the run has ended, well or not."""
+    content = json.loads(path.read_text()) | {"ended": time.time()}
+    write_atomically(path, json.dumps(content).encode())
+
+
+def plan_file_of(results: Path, run: str | None) -> Path:
+    """The plan of a run, or of the one that was started last."""
+    if run is not None:
+        plan = results / run / "plan.json"
+        if not plan.is_file():
+            raise SnapError(f"no run {run!r} has been started in {results}")
+        return plan
+    plans = sorted(results.glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
+    if not plans:
+        raise SnapError(f"no run has been started in {results}: try make reproduce")
+    return plans[-1]
+
+
+def state(plan: Path) -> dict[str, Any]:
+    """Where a run stands: jobs and trials by stage, what is running, seconds left."""
+    content = json.loads(plan.read_text())
+    stages: dict[str, dict[str, float]] = {}
+    for job in content["jobs"]:
+        stage = stages.setdefault(
+            job["stage"],
+            {"jobs": 0, "jobs_done": 0, "trials": 0, "trials_done": 0}
+            | {"guess": 0.0, "spent": 0.0, "cost_left": 0.0},
+        )
+        stage["jobs"] += 1
+        stage["trials"] += job["trials"]
+        ledger = ledger_of(job)
+        stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
+        stage["spent"] += ledger["training_seconds"]
+        if _done(job, content["started"]):
+            stage["jobs_done"] += 1
+            stage["trials_done"] += job["trials"]
+        else:
+            stage["cost_left"] += job["cost"]
+    running = _heartbeats(plan.parent / "heartbeats")
+    outputs = {job["output"]: job for job in content["jobs"]}
+    for beat in running:
+        job = outputs.get(beat["job"])
+        if job is not None and not _done(job, content["started"]):
+            share = (beat["done"] + beat["share"]) / max(beat["trials"], 1)
+            stages[job["stage"]]["trials_done"] += beat["done"]
+            stages[job["stage"]]["cost_left"] -= share * job["cost"]
+    # What a stage's trials took, against the guess for them, corrects the guess for the rest.
+    left = sum(
+        stage["cost_left"] * (stage["spent"] / stage["guess"] if stage["guess"] else 1.0)
+        for stage in stages.values()
+    )
+    left /= content["cores"] or max(1, sum(beat["threads"] for beat in running))
+    return {"run": content["run"], "stages": stages, "running": running, "seconds_left": left}
+
+
+def _done(job: Mapping[str, Any], started: float) -> bool:
+    """Whether a job's output is there, and is not an old one that is due to be made anew."""
+    try:
+        made = Path(job["output"]).stat().st_mtime
+    except OSError:
+        return False
+    return not job.get("due", False) or made >= started
+
+
+def ledger_of(job: Mapping[str, Any]) -> dict[str, float]:
+    """What a job has trained."""
+    try:
+        found = json.loads(Path(job["ledger"]).read_text())
+    except (OSError, ValueError):
+        found = {}
+    return {key: float(found.get(key, 0)) for key in LEDGER}  # older ones held less
+
+
+def _heartbeats(folder: Path) -> list[dict[str, Any]]:
+    """Jobs that are alive, by their heartbeats."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            beat = json.loads(path.read_text())
+        except (OSError, ValueError):  # it has just ended
+            continue
+        gone = beat["host"] == socket.gethostname() and not Path(f"/proc/{beat['pid']}").exists()
+        if not gone and time.time() - beat["at"] < STALE:
+            found.append(beat)
+    return found
+
+
+def duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "less than a minute"
+    if minutes < 60:
+        return f"about {minutes} min"
+    hours = minutes // 60
+    if hours < 48:
+        return f"about {hours} h {minutes % 60:02d} min"
+    return f"about {round(hours / 24):,} days"
+
+
+def announcement(core_hours: float, cores: int | None) -> str:
+    """What a whole run may take, before it starts; days are worth a thought."""
+    text = f"Training from nothing takes about {core_hours:,.1f} core hours"
+    if cores:
+        text += f": {duration(3600 * core_hours / cores)} on {cores} cores"
+    if core_hours > 24 * (cores or 100):
+        text += ". That is days: Ctrl-C stops it, a smaller grid makes it shorter"
+    return text + "."
+
+
+def line(now: Mapping[str, Any]) -> str:
+    """A run's state in one line."""
+    parts = [
+        f"{name} {stage['trials_done']:.0f}/{stage['trials']:.0f}"
+        for name, stage in now["stages"].items()
+        if stage["trials"]
+    ]
+    jobs = sum(stage["jobs"] for stage in now["stages"].values())
+    done = sum(stage["jobs_done"] for stage in now["stages"].values())
+    left = "all trained" if done == jobs else f"{duration(now['seconds_left'])} left"
+    return f"{now['run']}: trials {', '.join(parts)}; jobs {done:.0f}/{jobs:.0f}; {left}"
+
+
+def report(now: Mapping[str, Any]) -> str:
+    """A run's state for people: a bar for every stage, and what is running."""
+    lines = [line(now)]
+    for name, stage in now["stages"].items():
+        total, done = stage["trials"], stage["trials_done"]
+        bar = "█" * round(30 * done / max(total, 1))
+        lines.append(f"  {name:11} {bar:·<30} {done:.0f} of {total:.0f} trials")
+    for beat in now["running"]:
+        host = "" if beat["host"] == socket.gethostname() else f" on {beat['host']}"
+        lines.append(
+            f"  running{host}: {beat['job']}: trial {min(beat['done'] + 1, beat['trials'])}"
+            f" of {beat['trials']}, {beat['share']:.0%} through it"
+        )
+    if not now["running"]:
+        lines.append("  nothing is training right now")
+    return "\n".join(lines)
+
+
+class Announcer:
+    """Says a run's state every so many seconds, and once more when the run ends."""
+
+    def __init__(self, plan: Path, every: float = 20) -> None:
+        self.plan, self.every = plan, every
+        self.allocated: dict[str, float] = {}  # core seconds of each SLURM job
+        self.asked = 0.0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._work, daemon=True)
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.ended.set()
+        self.asked = 0.0
+        self._say()
+        end_plan(self.plan)
+
+    def _work(self) -> None:
+        while not self.ended.wait(self.every):
+            self._say()
+
+    def _say(self) -> None:
+        """Say the state, and note what the run has taken so far."""
+        print(line(state(self.plan)), file=sys.stderr, flush=True)
+        content = json.loads(self.plan.read_text())
+        took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
+        if content["slurm"] is not None:
+            if time.time() - self.asked >= 60:  # seldom enough not to be a burden
+                self.asked = time.time()
+                self.allocated |= slurm.core_seconds(content["slurm"])
+            took["allocated"] = self.allocated
+        path = self.plan.parent / "invocations" / f"{content['started']:.0f}.json"
+        write_atomically(path, json.dumps(took).encode())

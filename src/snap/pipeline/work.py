@@ -1,0 +1,86 @@
+"""The training jobs of a plan: the pieces of their paths, their trials, and a rough cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from snap.data.datasets import DATASETS
+from snap.learners import LEARNERS
+from snap.pipeline.plan import Cell, Job, Plan
+from snap.protocol import LADDER
+
+STAGES = ("search", "iid", "sequential", "ladder", "portrait")
+
+# For estimates before anything has been measured.
+SECONDS_PER_WEIGHT_ROW = 0.17e-6  # per sample and hidden neuron, on one core
+
+Work = dict[str, Any]
+
+
+def work_of(plan: Plan, stage: str) -> list[Work]:
+    """Every training job of a stage. A cost is in seconds on one core."""
+    if stage == "ladder":
+        return [_ladder(plan, cell) for cell in plan.ladder_cells]
+    if stage == "portrait":
+        return [_portrait(plan, dataset) for dataset in plan.datasets]
+    if stage == "search":
+        return _search(plan)
+    works = []
+    for learner, dataset, configuration in plan.families:
+        for job in plan.jobs(stage, learner, dataset, configuration):
+            pieces: Work = {"learner": learner, "dataset": dataset}
+            pieces |= {"configuration": configuration, "job": job.label}
+            trials = len(job.cells) * len(plan.seeds(stage))
+            cost = trials * _layer_cost(plan, stage, job)
+            works.append(pieces | {"trials": trials, "cost": cost})
+    return works
+
+
+def core_hours(plan: Plan) -> float:
+    """What all training of a plan would take on one core, roughly, if none of it were done."""
+    return float(sum(work["cost"] for stage in STAGES for work in work_of(plan, stage)) / 3600)
+
+
+def _search(plan: Plan) -> list[Work]:
+    works = []
+    for learner in filter(plan.searches_for, LEARNERS):
+        for dataset in plan.datasets:
+            for layer, configurations in plan.layers(learner).items():
+                for job in plan.jobs("search", learner, dataset, layer):
+                    pieces: Work = {"learner": learner, "dataset": dataset}
+                    pieces |= {"layer": layer, "job": job.label}
+                    trials = sum(len(plan.points(job, cell)) for cell in job.cells)
+                    cost = trials / len(configurations) * _layer_cost(plan, "search", job)
+                    pieces |= {"trials": trials, "cost": cost}
+                    works += [pieces | {"seed": seed} for seed in plan.seeds("search")]
+    return works
+
+
+def _layer_cost(plan: Plan, stage: str, job: Job) -> float:
+    """What a hidden layer of the job costs."""
+    cell = job.cells[0]
+    return _samples(plan, stage, cell.dataset) * cell.hidden * SECONDS_PER_WEIGHT_ROW
+
+
+def _ladder(plan: Plan, cell: Cell) -> Work:
+    # The last rung is a trial of the final runs.
+    trials = 2 * (len(LADDER) - 1) * len(plan.seeds("ladder"))
+    samples = sum(_samples(plan, stage, cell.dataset) for stage in ("iid", "sequential")) / 2
+    cost = trials * samples * cell.hidden * SECONDS_PER_WEIGHT_ROW
+    where = {"dataset": cell.dataset, "configuration": cell.configuration}
+    return where | {"trials": trials, "cost": cost}
+
+
+def _portrait(plan: Plan, dataset: str) -> Work:
+    families = plan.portrait_families(dataset)
+    width = max(d["hidden"] for d in plan.config["datasets"] if d["name"] == dataset)
+    cost = _samples(plan, "sequential", dataset) * width * SECONDS_PER_WEIGHT_ROW
+    return {"dataset": dataset, "trials": len(families), "cost": len(families) * cost}
+
+
+def _samples(plan: Plan, stage: str, dataset: str) -> float:
+    """Samples of a trial, roughly: a task in sequence takes a quarter of its epochs."""
+    samples = plan.config["limits"]["train"] or DATASETS[dataset].training_samples
+    if stage == "sequential":
+        return float(samples * (1 + plan.config["sequential"]["max_epochs"] / 4))
+    return float(samples * plan.config[stage]["epochs"])

@@ -1,0 +1,1 @@
+"""A finished run, kept with the code, and the passages of documents that quote it."""

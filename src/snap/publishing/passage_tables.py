@@ -1,0 +1,223 @@
+"""Passages that are tables of published numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from snap.learners import HEBBIAN, LEARNERS, SGD
+from snap.numbers import number_text
+from snap.protocol import SWITCHES
+from snap.report.frames import CELL, Frame, Tables, at_best_lambda, only, over_seeds
+from snap.report.result_tables import (
+    AS_GOOD,
+    CLOSE,
+    SAME,
+    UNTRIED,
+    WORSE,
+    optimum,
+    printed_pair,
+)
+
+Paper = Mapping[str, Any]
+# What a variation may change.
+MEASURED = {"iid": "change of i.i.d. accuracy", "sequential": "change of accuracy in sequence"}
+
+
+def best(folder: Path, paper: Paper) -> str:
+    """Each configuration at its best λ: i.i.d., and in sequence with what was forgotten there."""
+    return _best(Tables(folder / "tables"))
+
+
+def best_with_papers(folder: Path, paper: Paper) -> str:
+    """The same with the pairs in the paper's tables, where that variation was run."""
+    place = folder / "variations/paper-pairs"
+    return _best(Tables(place)) if place.exists() else "This variation has not been run."
+
+
+def _best(tables: Tables) -> str:
+    rows = []
+    for learner in LEARNERS:
+        for configuration in tables.configurations(learner):
+            cells = []
+            for dataset in tables.datasets:
+                who = {"learner": learner, "dataset": dataset, "configuration": configuration}
+                iid = at_best_lambda(only(tables.iid, **who))
+                sequence = at_best_lambda(only(tables.sequential, **who))
+                cells += [_at(iid), _at(sequence)]
+                forgotten = sequence["forgetting"].mean()
+                cells.append("–" if sequence.empty else f"{forgotten:.3f}")
+            rows.append((learner, configuration, *cells))
+    measured = ("i.i.d.", "in sequence", "forgotten")
+    head = [f"{dataset}, {what}" for dataset in tables.datasets for what in measured]
+    return markdown(("learner", "configuration", *head), rows)
+
+
+def spread(folder: Path, paper: Paper) -> str:
+    """How far the seeds of a cell lie apart."""
+    tables = Tables(folder / "tables")
+    rows = []
+    for dataset in tables.datasets:
+        for learner in LEARNERS:
+            found = []
+            for frame in (tables.iid, tables.sequential):
+                cells = over_seeds(only(frame, dataset=dataset, learner=learner), CELL, "accuracy")
+                cells = cells[cells["seeds"] > 1]
+                found.append(_median_and_largest(cells["high"] - cells["low"], ".3f"))
+            rows.append((dataset, learner, *found))
+    head = ("i.i.d.: median, largest", "in sequence: median, largest")
+    return markdown(("", "learner", *head), rows)
+
+
+def sgd(folder: Path, paper: Paper) -> str:
+    """The paper's only printed accuracies, and ours."""
+    tables = Tables(folder / "tables")
+    rows = []
+    for dataset in tables.datasets:
+        for configuration, theirs in paper["sgd_iid"].get(dataset, {}).items():
+            ours = only(tables.iid, learner=SGD.name, dataset=dataset, configuration=configuration)
+            alpha = only(
+                tables.selected, learner=SGD.name, dataset=dataset, configuration=configuration
+            )["alpha"]
+            seeds = " / ".join(f"{value:.4f}" for value in ours["accuracy"])
+            rows.append((dataset, configuration, f"{theirs:.4f}", seeds, _numbers(alpha)))
+    return markdown(("", "growth", "paper", "ours, by seed", "our α"), rows)
+
+
+def pairs(folder: Path, paper: Paper) -> str:
+    """How the selected pairs stand to those in the paper's tables, by configuration."""
+    tables = Tables(folder / "tables")
+    rows = []
+    for dataset in tables.datasets:
+        printed = paper["pairs"].get(dataset, {})
+        for configuration in printed:
+            who = {"learner": HEBBIAN.name, "dataset": dataset, "configuration": configuration}
+            chosen, searched = only(tables.selected, **who), only(tables.search, **who)
+            marks = Counter(
+                optimum(
+                    only(chosen, lambda_=lambda_),
+                    only(searched, lambda_=lambda_),
+                    printed_pair(printed[configuration], lambda_),
+                ).mark
+                for lambda_ in chosen["lambda"]
+            )
+            flat = [
+                int((only(searched, lambda_=lambda_)["accuracy"] > best - AS_GOOD).sum())
+                for lambda_, best in zip(chosen["lambda"], chosen["accuracy"], strict=True)
+            ]
+            counts = [str(marks[mark]) for mark in (SAME, CLOSE, WORSE, UNTRIED)]
+            edges = str(int(_at_an_edge(chosen, searched).sum()))
+            rows.append((dataset, configuration, *counts, f"{min(flat)} to {max(flat)}", edges))
+    head = ("", "configuration", "same pair", "as good", "worse", "not in the grid")
+    return markdown((*head, f"pairs within {AS_GOOD} of the best", "ours at an edge"), rows)
+
+
+def ladder(folder: Path, paper: Paper) -> str:
+    """Accuracy on every rung, i.i.d. and in sequence."""
+    frame = Tables(folder / "tables").ladder
+    columns = list(dict.fromkeys(zip(frame["dataset"], frame["configuration"], strict=True)))
+    rows = []
+    for _, rung in frame.groupby("step", sort=True):
+        switch = rung["switch"].iloc[0]
+        known = switch in SWITCHES
+        name = f"`{switch}`: {SWITCHES[switch].reference}" if known else "the text as it is"
+        cells = []
+        for dataset, configuration in columns:
+            row = only(rung, dataset=dataset, configuration=configuration)
+            cells.append(f"{_share(row, 'iid')} / {_share(row, 'sequential')}")
+        rows.append((name, *cells))
+    return markdown(("and then", *(f"{d}, {c}" for d, c in columns)), rows)
+
+
+def switches(folder: Path, paper: Paper) -> str:
+    """The two readings: every switch, its value in each, and what it decides."""
+    rows = [
+        (f"`{name}`", switch.values[0], switch.reference, switch.meaning)
+        for name, switch in SWITCHES.items()
+    ]
+    return markdown(("switch", "`text`", "`reference`", "what it decides"), rows)
+
+
+def variations(folder: Path, paper: Paper) -> str:
+    """What is another when one choice is."""
+    base = Tables(folder / "tables")
+    rows = []
+    for other in sorted((folder / "variations").glob("*")):
+        tables = Tables(other)
+        rows += [(other.name, *_compared(base, tables, dataset)) for dataset in tables.datasets]
+    head = (
+        "variation",
+        "",
+        "cells",
+        "same pair",
+        *(f"{says}: median, largest" for says in MEASURED.values()),
+    )
+    return markdown(head, rows) if rows else "No variation has been run."
+
+
+# Parts of passages
+
+
+def _at(rows: Frame) -> str:
+    """The mean accuracy of a cell, and its λ."""
+    if rows.empty:
+        return "–"
+    lambda_ = rows["lambda"].iloc[0]
+    where = "" if lambda_ != lambda_ else f" (λ = {number_text(float(lambda_))})"
+    return f"{rows['accuracy'].mean():.3f}{where}"
+
+
+def _numbers(values: Any) -> str:
+    return ", ".join(number_text(float(value)) for value in values)
+
+
+def _share(row: Frame, stage: str) -> str:
+    """Accuracy of a rung over its seeds; a cross where it diverged."""
+    if not len(row):
+        return "–"
+    mean = row[f"{stage}_accuracy"].mean(skipna=False)
+    return "diverged" if mean != mean else f"{mean:.2f}".replace("0.", ".", 1)
+
+
+def _compared(base: Tables, other: Tables, dataset: str) -> tuple[str, ...]:
+    """Cells that both have; those with the same pair; changes of accuracy."""
+    cell = ["learner", "configuration", "lambda"]
+    mine, theirs = (_cells(t.selected, dataset) for t in (base, other))
+    both = mine.merge(theirs, on=cell, suffixes=("", "_other"))
+    same = (both["alpha"] == both["alpha_other"]) & (
+        (both["eta"] == both["eta_other"]) | both["eta"].isna()
+    )
+    changes = []
+    for measured in MEASURED:
+        mine, theirs = (_cells(getattr(t, measured), dataset) for t in (base, other))
+        seeds = mine.merge(theirs, on=[*cell, "seed"], suffixes=("", "_other"))  # that both have
+        seeds["change"] = seeds["accuracy_other"] - seeds["accuracy"]
+        change = seeds.groupby(cell, dropna=False)["change"].mean().dropna()
+        changes.append(_median_and_largest(change, "+.3f"))
+    return dataset, str(len(both)), str(int(same.sum())), *changes
+
+
+def _median_and_largest(values: Any, form: str) -> str:
+    if not len(values):
+        return "–"
+    ends = values.median(), values.loc[values.abs().idxmax()]
+    return ", ".join(f"{end:{form}}".replace("-", "−") for end in ends)
+
+
+def _at_an_edge(chosen: Frame, searched: Frame) -> Any:
+    """Whether a pair has the least or greatest η or α of the search: a better may lie beyond."""
+    ends = {name: searched[name].agg(["min", "max"]) for name in ("eta", "alpha")}
+    return chosen["eta"].isin(ends["eta"]) | chosen["alpha"].isin(ends["alpha"])
+
+
+def _cells(frame: Frame, dataset: str) -> Frame:
+    """The rows of a dataset; λ is a number with a fraction even where all are whole."""
+    return only(frame, dataset=dataset).astype({"lambda": float})
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,216 @@
+"""Passages in Markdown that quote published results, each made from the files of a folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from snap.data.datasets import DATASETS
+from snap.publishing.passage_tables import (
+    Paper,
+    best,
+    best_with_papers,
+    ladder,
+    markdown,
+    pairs,
+    sgd,
+    spread,
+    switches,
+    variations,
+)
+from snap.report import catalog
+from snap.report.frames import Tables
+from snap.report.page import VERDICTS, duration
+
+SIGNS = {"reproduced": "✓ reproduced", "partly": "~ partly", "not": "✗ not"}
+PUBLIC_CODE = 2.8e-3  # seconds per sample of the layers in the paper's public code, measured
+# Figures that show a claim of which another kind of figure is the proof.
+SHOWS = {
+    "curves": ("curves", "headline"),
+    "curves-paper": ("curves", "headline"),
+    "retention": ("sequential", "curves"),
+    "sgd": ("sgd", "headline"),
+}
+
+
+def scorecard(folder: Path, paper: Paper) -> str:
+    """The claims and their verdicts, a row each."""
+    claims = _claims(folder)
+    datasets = list(next(iter(claims.values())))
+    rows = [
+        (_text(entries[datasets[0]]["claim"]), *(_sign(entries[d]["verdict"]) for d in datasets))
+        for entries in claims.values()
+    ]
+    found = Counter(entry["verdict"] for entries in claims.values() for entry in entries.values())
+    counts = [f"{count} {VERDICTS[verdict].lower()}" for verdict, count in found.most_common()]
+    total = sum(found.values())
+    short = (
+        f"{total} verdicts ({len(claims)} claims on {len(datasets)} datasets): {', '.join(counts)}."
+    )
+    return f"{short}\n\n{markdown(('the claim', *datasets), rows)}"
+
+
+def cost(folder: Path, paper: Paper) -> str:
+    """What the run took, and what the public code would have taken for the same samples."""
+    provenance = json.loads((folder / "provenance.json").read_text())
+    parts = [*provenance.get("restored", []), provenance]
+    trials = sum(stage["trials"] for stage in provenance["costs"]["stages"].values())
+    training = sum(part["costs"]["training_seconds"] for part in parts)
+    seeds = [len(provenance["config"][stage]["seeds"]) for stage in ("iid", "sequential")]
+    final = " and ".join("one seed" if n == 1 else f"{n} seeds" for n in dict.fromkeys(seeds))
+    samples = _samples(Tables(folder / "tables"), provenance["config"])
+    return (
+        f"The published run took {_spent(parts)}: {trials:,.0f} trials (final runs, i.i.d. and in"
+        f" sequence, with {final}), {samples / 1e6:,.0f} million samples,"
+        f" {training / 3600:.1f} core hours of training. The layers of the paper's"
+        f" public code take 2.8 ms per sample, measured:"
+        f" {samples * PUBLIC_CODE / 86400:,.0f} days for the same samples on one core."
+    )
+
+
+def verdicts(folder: Path, paper: Paper) -> str:
+    """Every claim: what is tested, what came of it, and the numbers behind that."""
+    parts = []
+    for number, entries in enumerate(_claims(folder).values(), start=1):
+        first = next(iter(entries.values()))
+        parts.append(
+            f"### {number}. {_text(first['claim'])}\n\nIn the paper: {_where(first['where'])}.\n"
+        )
+        rows = []
+        for place, test in enumerate(first["tests"]):
+            found = [entry["tests"][place] for entry in entries.values()]
+            rows.append((_text(test["what"]), test["wanted"], *map(_outcome, found)))
+        parts.append(markdown(("test", "reproduced if", *entries), rows) + "\n")
+        for dataset, entry in entries.items():
+            word = VERDICTS[entry["verdict"]]
+            parts.append(f"- **{dataset}: {word.lower()}.** {_text(entry['numbers'])}")
+        parts.append("")
+    return "\n".join(parts).rstrip()
+
+
+def exhibits(folder: Path, paper: Paper) -> str:
+    """Every figure and result table of the paper, where ours is, and what became of it."""
+    claims = _claims(folder)
+    rows = []
+    for name in catalog.names(Tables(folder / "tables").datasets):
+        about = json.loads((folder / "figures" / f"{name}.json").read_text())
+        if not about["paper"]:
+            continue
+        kinds = SHOWS.get(about["kind"], (about["kind"],))
+        shown = [
+            (number, entries)
+            for number, entries in enumerate(claims.values(), start=1)
+            if next(iter(entries.values()))["figure"] in kinds
+        ]
+        outcome = [
+            f"claim {number}: {_words(entries, about['dataset'])}" for number, entries in shown
+        ]
+        link = f"[{about['title']}]({_from_root(folder)}/figures/{about['name']}.png)"
+        rows.append(
+            (_labels(about["paper"]), link, "; ".join(outcome) or "an illustration, drawn anew")
+        )
+    return markdown(("in the paper", "here", "outcome"), rows)
+
+
+# Parts of passages
+
+
+def _claims(folder: Path) -> dict[str, dict[str, Any]]:
+    """The verdicts by claim and dataset."""
+    claims: dict[str, dict[str, Any]] = {}
+    for entry in json.loads((folder / "claims.json").read_text()):
+        claims.setdefault(entry["id"], {})[entry["dataset"]] = entry
+    return claims
+
+
+def _outcome(test: Mapping[str, Any]) -> str:
+    """A test's number after the sign of its outcome."""
+    if test["value"] is None:
+        return "–"
+    return f"{SIGNS.get(test['outcome'], '–').split()[0]} {_signed(test['value'])}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _sign(verdict: str) -> str:
+    return SIGNS.get(verdict, verdict)
+
+
+def _words(entries: Mapping[str, Any], dataset: str | None) -> str:
+    """Verdicts on a claim: on one dataset, or where they agree in one word, or each."""
+    found = {d: VERDICTS[e["verdict"]].lower() for d, e in entries.items() if dataset in (None, d)}
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    return ", ".join(f"{word} on {d}" for d, word in found.items())
+
+
+def _labels(text: str) -> str:
+    return ", ".join(f"`{label.strip()}`" for label in text.split(","))
+
+
+def _where(text: str) -> str:
+    return re.sub(r"((?:fig|tab|table):[\w-]+)", r"`\1`", text)
+
+
+def _text(text: str) -> str:
+    return re.sub(r"([|*_<>])", r"\\\1", text)
+
+
+def _from_root(folder: Path) -> str:
+    """Documents are at the top of the repository, published folders in reports/."""
+    return f"reports/{folder.name}"
+
+
+def _samples(tables: Tables, config: Mapping[str, Any]) -> float:
+    """Samples of the trials in the tables, each trial once."""
+    search = tables.search
+    sizes = {
+        name: config["limits"]["train"] or DATASETS[name].training_samples
+        for name in tables.datasets
+    }
+    whole = search["epochs"].astype(float) * search["dataset"].map(sizes)
+    searched = dict(zip(search["trial"], search["diverged"].fillna(whole), strict=True))
+    for frame in (tables.iid, tables.sequential):
+        seen = frame["diverged"].fillna(frame["samples"])
+        searched |= dict(zip(frame["trial"], seen, strict=True))
+    return float(sum(searched.values()))
+
+
+def _spent(parts: Sequence[Mapping[str, Any]]) -> str:
+    """The wall time of a run and of those that it went on from, and where it was spent."""
+    places: dict[str, float] = {}
+    for part in parts:
+        cpu, cores = part["hardware"]["cpu"] or "the machine", part["hardware"]["cores"]
+        place = f"on {cores} cores of {cpu}"
+        places[place] = places.get(place, 0.0) + part["costs"]["wall_seconds"]
+    whole = duration(sum(places.values()))
+    if len(places) == 1:
+        return f"{whole} {next(iter(places))}"
+    return (
+        f"{whole} (" + " and ".join(f"{duration(took)} {at}" for at, took in places.items()) + ")"
+    )
+
+
+MAKERS: dict[str, Callable[[Path, Paper], str]] = {
+    maker.__name__.replace("_", "-"): maker
+    for maker in (
+        scorecard,
+        cost,
+        verdicts,
+        best,
+        best_with_papers,
+        spread,
+        switches,
+        exhibits,
+        sgd,
+        pairs,
+        ladder,
+        variations,
+    )
+}

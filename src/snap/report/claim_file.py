@@ -1,0 +1,255 @@
+"""What claims.yaml may say, as frozen data; its faults are errors that name claim and key."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from snap.errors import SnapError
+from snap.growth import FOCUSES, GROWTHS
+from snap.learners import LEARNERS
+from snap.numbers import number_text, parse_number
+from snap.report import catalog, paper_tables
+from snap.report.quantities import QUANTITIES
+from snap.trial import Configuration
+
+SHOWN = [kind.name for kind in catalog.KINDS] + paper_tables.names([])
+NEEDS = ("any", "full")
+TAKES = ("best", "lowest", "spread")
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "at least": operator.ge,
+    "above": operator.gt,
+    "at most": operator.le,
+    "below": operator.lt,
+}
+UPWARD = ("at least", "above")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """at least 0.02"""
+
+    words: str
+    margin: float
+
+    def holds(self, value: float) -> bool:
+        return COMPARISONS[self.words](value, self.margin)
+
+    @property
+    def claims_difference(self) -> bool:
+        """Whether it wants one number above another, and not merely not below it."""
+        return self.words in UPWARD and self.margin >= 0
+
+    @property
+    def text(self) -> str:
+        return f"{self.words} {number_text(self.margin)}"
+
+    def implies(self, other: Comparison) -> bool:
+        """Whether every value that meets this comparison meets the other."""
+        if (self.words in UPWARD) != (other.words in UPWARD):
+            return False
+        return other.holds(self.margin) or self == other
+
+
+@dataclass(frozen=True)
+class Group:
+    """A quantity of some configurations of a learner, and which of their numbers is meant."""
+
+    quantity: str
+    learner: str
+    configurations: tuple[str, ...]
+    take: str = "best"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A number: a group's, minus another's where one is named."""
+
+    what: str
+    of: Group
+    minus: Group | None = None
+
+
+@dataclass(frozen=True)
+class Test:
+    """A number, what it has to be, and what is still partly right: of it, or of another number."""
+
+    __test__ = False  # not one of pytest's
+
+    ask: Ask
+    reproduced: Comparison
+    partly: Comparison | None = None
+    instead: Ask | None = None  # the number that `partly` is about, if not the same
+
+    @property
+    def wanted(self) -> str:
+        if self.partly is None:
+            return self.reproduced.text
+        other = f"{self.instead.what} " if self.instead else ""
+        return f"{self.reproduced.text}; partly: {other}{self.partly.text}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of the paper."""
+
+    id: str
+    claim: str
+    where: str
+    figure: str
+    tests: tuple[Test, ...]
+    needs: str = "any"
+
+
+class ClaimError(Exception):
+    """What is wrong, with the key; the claim is added on the way up."""
+
+
+def load(path: Path) -> list[Claim]:
+    """The claims of a file."""
+    try:
+        found = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise SnapError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    if not isinstance(found, list):
+        raise SnapError(f"{path} must hold a list of claims")
+    claims: list[Claim] = []
+    for number, entry in enumerate(found, start=1):
+        name = entry.get("id", number) if isinstance(entry, Mapping) else number
+        try:
+            claims.append(_claim(entry))
+            if [claim.id for claim in claims].count(claims[-1].id) > 1:
+                raise ClaimError("key id: another claim has it too")
+        except ClaimError as fault:
+            raise SnapError(f"{path.name}: claim {name}: {fault}") from None
+    return claims
+
+
+def _claim(entry: Any) -> Claim:
+    _keys(entry, "", required=("id", "claim", "where", "figure", "tests"), optional=("needs",))
+    for key in ("id", "claim", "where"):
+        if not isinstance(entry[key], str) or not entry[key].strip():
+            raise ClaimError(f"key {key} must be text, got {entry[key]!r}")
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", entry["id"]):
+        raise ClaimError("key id must be small letters, digits and hyphens")
+    if not isinstance(entry["tests"], list) or not entry["tests"]:
+        raise ClaimError("key tests must be a list of at least one test")
+    return Claim(
+        id=entry["id"],
+        claim=" ".join(entry["claim"].split()),
+        where=" ".join(entry["where"].split()),
+        figure=_choice(entry["figure"], "figure", SHOWN),
+        tests=tuple(_test(test, f"tests.{n}") for n, test in enumerate(entry["tests"], start=1)),
+        needs=_choice(entry.get("needs", "any"), "needs", NEEDS),
+    )
+
+
+def _test(entry: Any, key: str) -> Test:
+    required = ("what", "quantity", "of", "reproduced")
+    _keys(entry, key, required, optional=("minus", "partly"))
+    ask, reproduced = _ask(entry, key), _comparison(entry["reproduced"], f"{key}.reproduced")
+    partly = entry.get("partly")
+    if isinstance(partly, Mapping):
+        at = f"{key}.partly"
+        _keys(partly, at, required=("what", "quantity", "of", "is"), optional=("minus",))
+        return Test(ask, reproduced, _comparison(partly["is"], f"{at}.is"), _ask(partly, at))
+    if partly is None:
+        return Test(ask, reproduced)
+    wider = _comparison(partly, f"{key}.partly")
+    if not reproduced.implies(wider):
+        raise ClaimError(f"key {key}.partly must be wider than reproduced, {reproduced.text}")
+    return Test(ask, reproduced, wider)
+
+
+def _ask(entry: Mapping[str, Any], key: str) -> Ask:
+    what = entry["what"]
+    if not isinstance(what, str) or not what.strip():
+        raise ClaimError(f"key {key}.what must be text, got {what!r}")
+    quantity = _choice(entry["quantity"], f"{key}.quantity", QUANTITIES)
+    of = _group(entry["of"], f"{key}.of", quantity)
+    minus = _group(entry["minus"], f"{key}.minus", quantity) if "minus" in entry else None
+    return Ask(" ".join(what.split()), of, minus)
+
+
+def _group(entry: Any, key: str, quantity: str) -> Group:
+    parts = ("hidden", "output", "focus")
+    optional = ("configuration", *parts, "take", "quantity")
+    _keys(entry, key, required=("learner",), optional=optional)
+    learner = _choice(entry["learner"], f"{key}.learner", LEARNERS)
+    allowed = {
+        part: _choices(entry[part], f"{key}.{part}", FOCUSES if part == "focus" else GROWTHS)
+        for part in parts
+        if part in entry
+    }
+    if "configuration" in entry:
+        if allowed:
+            raise ClaimError(
+                f"key {key}: give configuration, or hidden, output and focus, not both"
+            )
+        names = _named(entry["configuration"], f"{key}.configuration")
+    else:
+        known = map(Configuration.parse, LEARNERS[learner].paper_configurations)
+        names = tuple(
+            configuration.name
+            for configuration in known
+            if all(getattr(configuration, part) in values for part, values in allowed.items())
+        )
+        if not names:
+            raise ClaimError(f"key {key}: the paper has no such configuration of {learner}")
+    return Group(
+        quantity=_choice(entry.get("quantity", quantity), f"{key}.quantity", QUANTITIES),
+        learner=learner,
+        configurations=names,
+        take=_choice(entry.get("take", "best"), f"{key}.take", TAKES),
+    )
+
+
+def _named(value: Any, key: str) -> tuple[str, ...]:
+    try:
+        return tuple(Configuration.parse(name).name for name in _list(value))
+    except SnapError as error:
+        raise ClaimError(f"key {key}: {error}") from None
+
+
+def _comparison(text: Any, key: str) -> Comparison:
+    for words in COMPARISONS:
+        if str(text).startswith(f"{words} "):
+            try:
+                return Comparison(words, parse_number(str(text).removeprefix(words), "the margin"))
+            except SnapError as error:
+                raise ClaimError(f"key {key}: {error}") from None
+    raise ClaimError(f"key {key} must be {', '.join(COMPARISONS)} and a number, got {text!r}")
+
+
+def _keys(entry: Any, key: str, required: Iterable[str], optional: Iterable[str]) -> None:
+    """Check that a mapping has the keys it must have and none that are unknown."""
+    if not isinstance(entry, Mapping):
+        raise ClaimError(f"key {key} must hold keys and values" if key else "it must hold keys")
+    at = f"{key}." if key else ""
+    for name in required:
+        if name not in entry:
+            raise ClaimError(f"key {at}{name} is missing")
+    known = [*required, *optional]
+    for name in entry:
+        if name not in known:
+            raise ClaimError(f"key {at}{name} is unknown: choose from {', '.join(known)}")
+
+
+def _choice(value: Any, key: str, choices: Iterable[str]) -> str:
+    if value not in list(choices):
+        raise ClaimError(f"key {key} must be one of {', '.join(choices)}, got {value!r}")
+    return str(value)
+
+
+def _choices(value: Any, key: str, choices: Iterable[str]) -> tuple[str, ...]:
+    return tuple(_choice(item, key, choices) for item in _list(value))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,127 @@
+"""The torch engine as a program for GPUs: one graph, no waiting, networks at their own pace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from snap import Iid, Sequential, SnapError, Trial, train_from
+from snap.engines.torch_population import TorchPopulation, step
+from snap.experiments import initial_weights, run
+
+TRIALS = {
+    "hebbian text": Trial("linear-linear", 0.1, 2, 0.1, protocol="text", hidden=8),
+    "hebbian neuron": Trial("sigmoid-sigmoid-neuron", 0.1, 2, 0.1, hidden=8),
+    "hebbian unit rows": Trial("exponential-exponential-neuron", 0.1, 2, 0.1, hidden=8),
+    "hebbian synapse": Trial("sigmoid-sigmoid-synapse", 0.1, 2, 0.1, hidden=8),
+    "one-hot error": Trial(
+        "linear-linear", 0.1, 2, 0.1, protocol="reference+output_rule=error-onehot", hidden=8
+    ),
+    "sgd": Trial("exponential-exponential-neuron", 0.1, learner="sgd", hidden=8),
+}
+
+
+def population(trials, samples):
+    weights = [initial_weights(trial, samples.images.shape[1]) for trial in trials]
+    return TorchPopulation(trials, weights, samples)
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_step_is_one_graph(tiny_samples, name):
+    """Anything that waits for data, or branches on it, breaks the graph and fails here."""
+    torch.compiler.reset()
+    crowd = population([TRIALS[name]] * 3, tiny_samples)
+    images, labels = crowd._place(tiny_samples)
+    compiled = torch.compile(step, fullgraph=True, backend="eager")
+    order, count = torch.tensor([5, -1, 7]), torch.tensor(1)
+    found = compiled(crowd.state, images, labels, order, count, crowd.rule)
+    expected = step(crowd.state, images, labels, order, count, crowd.rule)
+    for f, e in zip(found, expected, strict=True):
+        assert torch.equal(f, e)
+
+
+def test_a_step_that_waits_would_break_the_graph(tiny_samples):
+    """The test above can fail: it does so for a step that reads a value back."""
+    torch.compiler.reset()
+    crowd = population([TRIALS["sgd"]], tiny_samples)
+    images, labels = crowd._place(tiny_samples)
+
+    def waits(state, *rest):
+        return step(state, *rest) if float(state.W.sum()) > 0 else state
+
+    compiled = torch.compile(waits, fullgraph=True, backend="eager")
+    with pytest.raises(Exception, match=r"(?i)data.dependent|graph break|unsupported"):
+        compiled(crowd.state, images, labels, torch.tensor([5]), torch.tensor(1), crowd.rule)
+
+
+def test_networks_keep_their_own_pace_and_order(tiny_samples):
+    """Orders of different lengths, one of them empty, give what each gives alone."""
+    trials = [
+        Trial("sigmoid-sigmoid-neuron", alpha, power, eta, hidden=8, seed=seed)
+        for seed, (alpha, power, eta) in enumerate([(0.3, 2, 0.1), (0.1, 8, 0.7), (0.03, 0.5, 0.3)])
+    ]
+    rng = np.random.default_rng(0)
+    orders = [rng.integers(0, 600, n) for n in (40, 0, 25)]
+    crowd = population(trials, tiny_samples)
+    crowd.train(orders)
+    assert crowd.seen == [40, 0, 25]
+    for g, trial in enumerate(trials):
+        W, V = initial_weights(trial, 784)
+        images, labels = tiny_samples.images, tiny_samples.labels
+        alone = train_from(W, V, images, labels, orders[g], trial, engine="torch")
+        for a, b in zip(alone, crowd.weights(g), strict=True):
+            assert np.allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+def test_one_that_diverges_leaves_the_others_alone(tiny_samples):
+    wild = Trial("exponential-linear-neuron", 9.0, 2, 0.1, protocol="text", hidden=8)
+    tame = Trial("exponential-linear-neuron", 0.01, 2, 0.1, protocol="text", hidden=8)
+    crowd = population([wild, tame], tiny_samples)
+    order = np.arange(300)
+    crowd.train([order, order])
+    assert crowd.diverged[0] is not None
+    assert crowd.diverged[1] is None
+    before = crowd.diverged[0]
+    crowd.train([order, order])
+    assert crowd.diverged[0] == before
+    assert crowd.seen == [before, 600]
+    alone = population([tame], tiny_samples)
+    alone.train([order])
+    alone.train([order])
+    assert np.allclose(alone.weights(0)[0], crowd.weights(1)[0], rtol=1e-5)
+
+
+def test_sequences_in_step_match_the_cpu_engine(small):
+    """Networks that are at different points of different tasks, through the whole experiment."""
+    plan = Sequential(threshold=0.6, max_epochs=2, curve_every=150)
+    trials = [
+        Trial(
+            "sigmoid-sigmoid-neuron",
+            alpha,
+            4,
+            0.1,
+            dataset="Synthetic",
+            experiment=plan,
+            hidden=8,
+            train_limit=600,
+        )
+        for alpha in (0.3, 0.01)
+    ]
+    batched = run(trials, small, engine="torch")
+    single = run(trials, small, engine="cpu")
+    assert batched[0].epochs_per_task != batched[1].epochs_per_task, "they are meant to differ"
+    for one, other in zip(batched, single, strict=True):
+        assert one.epochs_per_task == other.epochs_per_task
+        assert np.allclose(one.matrix, other.matrix, atol=0.02)
+
+
+def test_trials_of_different_programs_are_grouped_apart(small):
+    trials = [
+        Trial(name, 0.1, 2, 0.1, dataset="Synthetic", experiment=Iid(1), hidden=4, train_limit=50)
+        for name in ("linear-linear", "sigmoid-sigmoid-neuron", "linear-linear")
+    ]
+    results = run(trials, small, engine="torch")
+    assert [r.trial for r in results] == trials
+    with pytest.raises(SnapError, match="share"):
+        population(trials[:2], small.train)
