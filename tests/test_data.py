@@ -290,7 +290,7 @@ def test_two_processes_fetching_at_once(tmp_path):
 
 
 SLOW_FETCH = """
-import sys, time
+import dataclasses, sys, time
 from pathlib import Path
 from snap.cli.main import main
 from snap.data import sources, store

@@ -406,10 +406,10 @@ def test_provenance_reads_the_processor(tmp_path):
 
 def test_provenance_names_versions_and_imports_none_of_them(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from snap.pipeline.provenance import collect;"
-        "found = collect({}, Path('plan.json'), Path('.'))['versions'];"
+        "import json, sys; from pathlib import Path; from snap.pipeline.provenance import collect;"
+        "found = collect(json.loads(sys.argv[1]), Path('plan.json'), Path('.'))['versions'];"
         "assert found['python'].count('.') == 2 and found['snap'] and found['torch'], found;"
         "heavy = {'numpy', 'numba', 'torch', 'snakemake', 'pandas', 'matplotlib'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+    subprocess.run([sys.executable, "-c", code, json.dumps(CONFIG)], check=True, cwd=tmp_path)

@@ -176,7 +176,7 @@ def test_every_table_is_made_of_a_run_and_of_no_results(name, tables, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_words_of_the_configuration_are_only_words(name, tables):
-    table = make(name, tables, config(run=HOSTILE))
+    table = make(name, tables, FULL | {"run": HOSTILE})
     check_formats(table)
     if name not in ("growth-equations", "notation"):
         assert "<script>alert(1)</script>" in table.caption.text

@@ -9,7 +9,7 @@ import pytest
 
 from snap import Iid, SnapError, Trial
 from snap.cli.main import main
-from snap.data import store
+from snap.data import datasets, store
 from snap.files import fault, read_result, record_of, write_result
 from snap.pipeline.rows import COLUMNS, read_rows, table, write_rows
 from snap.pipeline.training import Workplace, train
@@ -92,7 +92,7 @@ def test_a_trial_under_another_name_is_not_taken_for_it(folder, capsys):
     other = Trial(
         "linear-linear", 0.3, 4, 0.1, "Synthetic", experiment=Iid(1), hidden=4, train_limit=200
     )
-    name = other.fingerprint(store.checksum("Synthetic"), "cpu")
+    name = other.fingerprint(datasets.checksum("Synthetic"), "cpu")
     place = folder / f"results/trials/{name[:2]}/{name}.json"
     place.parent.mkdir(exist_ok=True)
     shutil.copy(trial, place)

@@ -127,6 +127,11 @@ def caption_file(wildcards):
     return here(f"reports/captions/{kind.name}.rst")
 
 
+def caption_text(wildcards):
+    """For Snakemake's own report."""
+    return Path(caption_file(wildcards)).read_text()
+
+
 def folder_of_input(wildcards, input):
     return str(Path(input[0]).parent)
 

@@ -32,6 +32,7 @@ rule figure:
         "../../envs/snap.yaml"
     params:
         tables=folder_of_input,
+        caption=caption_text,
         made_from=made_from,
         code=figure_code,
     shell:
