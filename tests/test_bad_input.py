@@ -189,5 +189,5 @@ def test_a_grid_of_days_says_so():
     )
     text = announcement(core_hours(plan), 2)
     assert re.search(r"about [\d,]+ days on 2 cores", text)
-    assert "That is days" in text
+    assert "This takes days" in text
     assert "days" not in announcement(core_hours(load(read([ROOT / "config.yaml"]))), 2)

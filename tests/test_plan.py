@@ -312,7 +312,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(SnapError, match="cannot be read"):
         read([broken])
     broken.write_text("- 1\n")
-    with pytest.raises(SnapError, match="keys and values"):
+    with pytest.raises(SnapError, match="keys to values"):
         read([broken])
 
 

@@ -37,7 +37,7 @@ def verify(folder, capsys, *options):
 
 def test_all_is_well(folder, capsys):
     code, lines = verify(folder, capsys)
-    assert (code, lines) == (0, ["6 files looked at, 0 not what they should be"])
+    assert (code, lines) == (0, ["6 files checked, 0 missing or damaged"])
 
 
 def flip(path, at=-3):
@@ -59,8 +59,8 @@ def test_every_kind_of_damage_is_named(folder, capsys):
     assert code == 1
     assert [line.split(" ")[0] for line in lines[:-1]] == [str(image), str(trial), str(result)]
     assert "altered" in lines[0]
-    assert lines[1].endswith("is not what was written")
-    assert lines[-1] == "6 files looked at, 3 not what they should be"
+    assert lines[1].endswith("does not match its checksum")
+    assert lines[-1] == "6 files checked, 3 missing or damaged"
 
 
 def test_what_is_removed_is_made_again(folder, capsys):
@@ -98,7 +98,7 @@ def test_a_trial_under_another_name_is_not_taken_for_it(folder, capsys):
     shutil.copy(trial, place)
     (result,) = train([other], "cpu", Workplace(folder / "results/trials", folder / "data"))
     assert result["trial"] == other.text
-    assert "holds another trial" in capsys.readouterr().err
+    assert "contains another trial" in capsys.readouterr().err
 
 
 def test_a_step_refuses_a_result_that_was_changed(tmp_path):
@@ -106,7 +106,7 @@ def test_a_step_refuses_a_result_that_was_changed(tmp_path):
     write_rows(part, COLUMNS["search"], [{"eta": 0.1, "accuracy": 0.5}])
     part.write_text(part.read_text().replace("0.5", "0.9"))
     for use in (lambda: read_rows(part), lambda: table([part], tmp_path / "search.csv", "r", "")):
-        with pytest.raises(SnapError, match=r"part\.csv is not what was written: snap verify"):
+        with pytest.raises(SnapError, match=r"part\.csv does not match its checksum: run snap"):
             use()
 
 
@@ -119,8 +119,8 @@ def test_a_result_without_a_record_is_taken_as_it_is(tmp_path):
     record_of(path).write_text("")
     assert fault(path) is None
     path.unlink()
-    assert fault(path) == "is gone"
-    with pytest.raises(SnapError, match="is gone"):
+    assert fault(path) == "is missing"
+    with pytest.raises(SnapError, match="is missing"):
         read_result(path)
 
 

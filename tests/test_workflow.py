@@ -465,9 +465,9 @@ def test_a_searched_pair_that_is_restored_is_trained_when_its_history_is_asked_f
     ("change", "says"),
     [
         ({"semantics": 1}, "trained by version 1 of the training rules"),
-        ({"config": {"beta": 0.5}}, "a trial that its run cannot have"),
-        ({}, "not what was published: claims.csv"),
-        (None, "holds no published run"),
+        ({"config": {"beta": 0.5}}, "a trial that is not part of its run"),
+        ({}, "do not match the record: claims.csv"),
+        (None, "is not a published run"),
     ],
 )
 def test_what_cannot_be_trusted_is_not_restored(finished, tmp_path, change, says):

@@ -1,4 +1,11 @@
-"""SNAP: Hebbian and SGD learning with linear, sigmoid and exponential weight growth."""
+"""SNAP: Hebbian and SGD learning with linear, sigmoid and exponential weight growth.
+
+Start with `snap.engines.reference`: the learning rules, written to be read beside the paper. That
+module defines what is right. `snap.growth` has the paper's Table 1, `snap.protocol` the switches
+between the readings of the paper, `snap.trial` what a trial is, and `snap.experiments` the two
+experiments. These modules, with `engines` and `data`, are the training module. `pipeline`,
+`report`, `publishing` and `cli` build on it, each on those before it.
+"""
 
 from __future__ import annotations
 

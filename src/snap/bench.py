@@ -1,9 +1,9 @@
 """How fast the engines are, and how fast this core could be.
 
-The roofline of a sample is the longer of two times, both measured on the spot: for the floating-
-point work of the rule at the rate of a loop that does nothing else, and for reading and writing W
-once. Engines and roofline take turns within one run, and the best of the turns counts, so that a
-busy machine disturbs the ratios as little as possible.
+The roofline is the shortest possible time per sample. It is the longer of two times, both measured
+in the same run: the floating-point work of the rule, at the speed of a loop that does nothing else,
+and reading and writing W once. Engines and roofline are measured in alternating turns, and the best
+turn counts, so that other load on the machine disturbs the ratios as little as possible.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from snap.experiments import initial_weights
 from snap.learners import HEBBIAN, LEARNERS, SGD
 from snap.trial import Configuration, Trial
 
-# Additions, multiplications and fused pairs of them per hidden weight and sample, as the reference
-# reading needs them: the update, the running sum of eq:sanger, the next product, the norm.
+# Additions, multiplications and fused multiply-adds per hidden weight and sample in the reference
+# protocol: the update, the running sum of eq:sanger, the next product, the norm.
 WORK = {
     (HEBBIAN.name, "linear-linear"): 5,
     (HEBBIAN.name, "sigmoid-sigmoid-neuron"): 5,
@@ -39,8 +39,8 @@ WORK = {
     (SGD.name, "exponential-exponential-neuron"): 4,
     (SGD.name, "sigmoid-sigmoid-synapse"): 6,
 }
-CHAIN = 8  # dependent multiply-adds per element: more and fewer were both slower
-SAMPLES = {"cpu": 2000, "torch": 40, "reference": 10}  # a turn of each engine
+CHAIN = 8  # dependent multiply-adds per element; more or fewer were slower
+SAMPLES = {"cpu": 2000, "torch": 40, "reference": 10}  # per turn
 
 
 @compiled
@@ -57,7 +57,7 @@ def _arithmetic(values, factor, rounds):
 
 @compiled
 def _stream(W, rounds):
-    """Read and write every weight once, per round."""
+    """Read and write every weight once per round."""
     for _ in range(rounds):
         for k in range(W.size):
             W[k] = -W[k]
@@ -70,7 +70,7 @@ def _timed(work: Callable[[], Any]) -> float:
 
 
 class Roofline:
-    """The best times seen so far for this core's arithmetic and for W's way through the cache."""
+    """The best times so far for this core's arithmetic and for reading and writing W."""
 
     def __init__(self, hidden: int, width: int) -> None:
         self.weights = hidden * width
@@ -87,12 +87,12 @@ class Roofline:
         self.traffic = min(self.traffic, _timed(lambda: _stream(self.W, 200)) / 200)
 
     def sample(self, work: int) -> float:
-        """Seconds for a sample whose rule does `work` operations per weight."""
+        """Seconds per sample for a rule with `work` operations per weight."""
         return max(work * self.weights * self.operation, self.traffic)
 
 
 def _samples() -> Samples:
-    """As many images as MNIST has, so that they come from memory as they do in earnest."""
+    """As many images as in MNIST, so that they are read from memory as in real training."""
     files = synthetic.files()
     images = files["train-images-idx3-ubyte"].reshape(synthetic.TRAIN, -1)
     labels = files["train-labels-idx1-ubyte"]
@@ -113,7 +113,7 @@ def _trial(learner: str, configuration: str, hidden: int) -> Trial:
 
 
 def measure(widths: list[int], quick: bool = False) -> dict[str, Any]:
-    """The report, as data."""
+    """Measure everything and return the report as data."""
     import torch
 
     threads = torch.get_num_threads()
@@ -173,7 +173,7 @@ def _rows(samples: Samples, hidden: int, turns: int) -> list[dict[str, Any]]:
 
 
 def _scaling(samples: Samples, hidden: int, turns: int) -> float:
-    """How much faster two threads train a population than one does, by the best turn of each."""
+    """How much faster two threads are than one at training populations; best turn of each."""
     trial = _trial(HEBBIAN.name, "sigmoid-sigmoid-neuron", hidden)
     weights = [initial_weights(trial, samples.images.shape[1])]
     make = population_class("cpu")
@@ -190,7 +190,7 @@ def _scaling(samples: Samples, hidden: int, turns: int) -> float:
 
 
 def _sharing(samples: Samples, hidden: int, turns: int) -> float:
-    """How much faster two configurations with one hidden layer are trained at once than in turn."""
+    """How much faster two configurations that share a layer train together than in turn."""
     names = ("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron")
     trials = [_trial(HEBBIAN.name, name, hidden) for name in names]
     weights = [initial_weights(trial, samples.images.shape[1]) for trial in trials]
@@ -208,7 +208,7 @@ def _sharing(samples: Samples, hidden: int, turns: int) -> float:
 
 
 def table(report: dict[str, Any]) -> str:
-    """The report for people."""
+    """The report as a text table."""
     head = (
         f"{'engine':10}{'learner':9}{'configuration':33}{'H':>3}{'µs/sample':>11}"
         f"{'× reference':>13}{'× torch':>9}{'of roofline':>13}"

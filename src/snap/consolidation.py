@@ -15,7 +15,7 @@ PERCENTS = (0, 5, 25, 50, 75, 95, 100)
 
 def percentiles(trial: Trial, W: NDArray[Any], V: NDArray[Any]) -> dict[str, list[float]]:
     """For both layers, percentiles of strength and plasticity: per neuron, or per synapse."""
-    found = {}
+    measured = {}
     layers = {
         "hidden": (W, trial.configuration.hidden),
         "output": (V, trial.configuration.output),
@@ -31,6 +31,6 @@ def percentiles(trial: Trial, W: NDArray[Any], V: NDArray[Any]) -> dict[str, lis
         capped = np.minimum(strength, 1.0) if clamped else strength
         factor = plasticity(GROWTHS.index(growth), strength, capped, 1.0)
         factor = np.broadcast_to(factor, strength.shape)
-        found[f"{layer}_strength"] = np.percentile(strength, PERCENTS).tolist()
-        found[f"{layer}_plasticity"] = np.percentile(factor, PERCENTS).tolist()
-    return found
+        measured[f"{layer}_strength"] = np.percentile(strength, PERCENTS).tolist()
+        measured[f"{layer}_plasticity"] = np.percentile(factor, PERCENTS).tolist()
+    return measured

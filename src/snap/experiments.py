@@ -1,8 +1,8 @@
 """The two experiments of the paper: i.i.d. data, and tasks in sequence.
 
-An experiment is written as if its trial were alone: a generator that yields the sample numbers to
-learn from next and, once they are learned, looks at the network. `run` drives any number of them,
-on as many threads as it is given, or in step as one population where the engine gains from that.
+An experiment is a generator for one trial. It yields the numbers of the samples to learn next, and
+measures the network when they have been learned. `run` drives any number of experiments: on several
+threads, or in step as one population if that is faster on the engine.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from snap.errors import SnapError
 from snap.trial import PAPER_TASKS, Iid, Sequential, Trial
 
 Order = NDArray[np.int64]
-# Called with a trial, the samples just learned, and the most it may still have to learn.
+# Called with a trial, the number of samples just learned, and the most that may remain.
 Progress = Callable[[Trial, int, int], None]
 
 INITIAL_HIDDEN, INITIAL_OUTPUT, SHUFFLE = range(3)  # streams of random numbers
 
 
 def random_stream(seed: int, *key: int) -> np.random.Generator:
-    """Random numbers that depend on the seed and the key alone."""
+    """A random generator that depends only on the seed and the key."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 
 
@@ -49,7 +49,7 @@ def initial_weights(trial: Trial, width: int, dtype: Any = np.float32) -> Weight
 
 @dataclass
 class Result:
-    """What a trial gave. One that diverged has no accuracy: None, not a number."""
+    """The result of a trial. A trial that diverged has no accuracy (None)."""
 
     trial: Trial
     engine: str
@@ -59,25 +59,25 @@ class Result:
     seconds: float = 0.0
     history: list[dict[str, Any]] = field(default_factory=list)
     accuracy_by_pair: list[float] | None = None  # i.i.d.: of classes 0 and 1, 2 and 3, …
-    matrix: list[list[float]] | None = None  # sequential: see snap.metrics; as far as it came
+    matrix: list[list[float]] | None = None  # sequential: see snap.metrics; fewer rows if diverged
     epochs_per_task: list[int] | None = None
-    reached: list[bool] | None = None  # whether a task ended by its accuracy
+    reached: list[bool] | None = None  # whether each task reached the threshold
     weights: Weights | None = None  # at the end, if the weights are recorded
 
     @property
     def metrics(self) -> dict[str, float] | None:
-        """The metrics of a sequence that came to its end."""
+        """The metrics of a finished sequence."""
         return metrics.of_sequence(self.matrix)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: what is not part of this experiment is left out, and the weights always."""
+        """For JSON: without the weights, and without fields that this experiment does not have."""
         values = {**vars(self), "trial": self.trial.text, "weights": None}
         always = ("accuracy", "diverged")
         return {name: v for name, v in values.items() if v is not None or name in always}
 
 
 class NetworkView:
-    """One network of a population, as its experiment sees it."""
+    """An experiment's view of one network of a population."""
 
     def __init__(self, population: Population, index: int, record: bool) -> None:
         self.population, self.index, self.record = population, index, record
@@ -94,7 +94,7 @@ class NetworkView:
         return self.population.predict(self.index, samples)
 
     def point(self, **values: Any) -> dict[str, Any]:
-        """A point of the history, with the state of the weights if that is recorded."""
+        """A point of the history; with percentiles of the weights if they are recorded."""
         point = {**values, "samples": self.seen}
         if self.record:
             trial = self.population.trials[self.index]
@@ -102,7 +102,7 @@ class NetworkView:
         return point
 
 
-Steps = Generator[tuple[Order, int], None, None]  # what to learn next, and the most after that
+Steps = Generator[tuple[Order, int], None, None]  # the next samples, and the most that may follow
 
 
 def iid(trial: Trial, network: NetworkView, view: View, result: Result) -> Steps:
@@ -124,7 +124,7 @@ def iid(trial: Trial, network: NetworkView, view: View, result: Result) -> Steps
 
 
 def sequential(trial: Trial, network: NetworkView, view: View, result: Result) -> Steps:
-    """Tasks in order: each ends at the first epoch end at which its accuracy is reached."""
+    """Tasks in order. A task ends after the first epoch that reaches the threshold."""
     train, measure = view.train, view.measure
     experiment = trial.experiment
     assert isinstance(experiment, Sequential)
@@ -136,7 +136,7 @@ def sequential(trial: Trial, network: NetworkView, view: View, result: Result) -
     judges = [view.of_classes(judged, classes) for classes in experiment.tasks]
 
     def measured(**values: Any) -> list[float]:
-        """Add a point to the history; the accuracy on each task's classes."""
+        """Add a point to the history and return the accuracy on each task."""
         predicted = network.predict(measure)
         by_task = metrics.accuracy_by_task(predicted, measure.labels, experiment.tasks)
         result.accuracy = metrics.accuracy(predicted, measure.labels)
@@ -149,7 +149,7 @@ def sequential(trial: Trial, network: NetworkView, view: View, result: Result) -
         for epoch in range(1, experiment.max_epochs + 1):
             shuffled = random_stream(trial.seed, SHUFFLE, task, epoch).permutation(samples)
             rest = later + (experiment.max_epochs - epoch) * len(samples)
-            # A task's first epoch is looked at closely: most tasks are learned in it.
+            # Curves have more points in the first epoch, because most tasks are learned in it.
             every = experiment.curve_every if epoch == 1 else len(shuffled)
             for start in range(0, len(shuffled), every):
                 stop = min(start + every, len(shuffled))
@@ -179,8 +179,8 @@ def run(
 ) -> list[Result]:
     """Train trials and return their results in the order given.
 
-    `finished` is called with each result as soon as it is there. What a trial gives depends on the
-    trial, the dataset and the engine alone: not on the other trials, nor on the threads.
+    `finished` is called with each result as soon as it is available. A result depends only on the
+    trial, the dataset and the engine, not on the other trials or on the threads.
     """
     if not trials:
         raise SnapError("a population needs at least one trial, got none")
@@ -216,10 +216,10 @@ def run(
         try:
             for future in [pool.submit(work, group) for group in groups]:
                 future.result()
-        except KeyboardInterrupt:  # it reaches this thread only
+        except KeyboardInterrupt:  # only this thread receives it
             stop.set()
             raise
-        finally:  # after an error, the trials under way are waited for
+        finally:  # after an error, wait for the trials in progress
             pool.shutdown(cancel_futures=True)
     return [results[n] for n in range(len(trials))]
 
@@ -255,7 +255,7 @@ def _drive(
 def _learn(
     population: Population, wanted: dict[int, tuple[Order, int]], progress: Progress
 ) -> None:
-    """Train every network on what it wants; the slowest engine reports on the way."""
+    """Train every network on its next samples. Slow engines report progress in between."""
     longest = max(len(order) for order, _ in wanted.values())
     stride = population.report_every or longest
     for start in range(0, longest, stride):
@@ -268,7 +268,7 @@ def _learn(
 
 
 def _next(steps: dict[int, Steps], g: int) -> tuple[Order, int] | None:
-    """What network g learns next; None, and gone from the steps, once its experiment has ended."""
+    """The next samples of network g. When its experiment ends, remove it and return None."""
     try:
         return next(steps[g])
     except StopIteration:

@@ -1,4 +1,4 @@
-"""Files that exist under their name only when they are complete, and are what was written."""
+"""Write files atomically, and detect later changes by their checksums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snap.errors import SnapError
 def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
     """Write under a temporary name in the same folder, flush to disk, then rename.
 
-    What need not outlive a power cut is not `durable`, and saves the wait for the disk.
+    A file that need not survive a power cut can skip the flush: `durable` is False.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -27,10 +27,10 @@ def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        temporary.chmod(0o644)  # mkstemp lets nobody else read it
+        temporary.chmod(0o644)  # mkstemp makes the file private
         temporary.replace(path)
     except BaseException:
-        temporary.unlink(missing_ok=True)  # it may have got its name just before
+        temporary.unlink(missing_ok=True)  # it is already gone if it was renamed
         raise
 
 
@@ -40,9 +40,9 @@ def record_of(path: Path) -> Path:
 
 
 def write_result(path: Path, content: bytes) -> None:
-    """Write a result and a record of it, by which a change is noticed later.
+    """Write a result and a record of its checksum, so that a later change is detected.
 
-    The old record goes first: at no time does a record belie a file that is right.
+    The old record is removed first, so that a record never contradicts a valid file.
     """
     record_of(path).unlink(missing_ok=True)
     write_atomically(path, content)
@@ -51,29 +51,29 @@ def write_result(path: Path, content: bytes) -> None:
 
 
 def fault(path: Path) -> str | None:
-    """What is wrong with a result, by its record; None if nothing is."""
+    """What is wrong with a result, according to its record; None if nothing is."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        return "is gone"
+        return "is missing"
     try:
         expected = record_of(path).read_text().split()[0]
     except (FileNotFoundError, IndexError):
-        return None  # killed between file and record; the step will be run again
+        return None  # killed between file and record; the step will run again
     same = hashlib.sha256(content).hexdigest() == expected
-    return None if same else "is not what was written"
+    return None if same else "does not match its checksum"
 
 
 def read_result(path: Path) -> bytes:
-    """The content of a result, refused if its record says otherwise."""
+    """Return the content of a result; raise an error if it does not match its record."""
     wrong = fault(path)
     if wrong is not None:
-        raise SnapError(f"{path} {wrong}: snap verify --remove lets the next run make it again")
+        raise SnapError(f"{path} {wrong}: run snap verify --remove, then run again")
     return path.read_bytes()
 
 
 def digest(paths: Iterable[str | Path]) -> str:
-    """A hash of the contents of some files, in their order."""
+    """A hash of the contents of some files, in the given order."""
     whole = hashlib.sha256()
     for path in paths:
         state = Path(path).stat()
@@ -83,15 +83,15 @@ def digest(paths: Iterable[str | Path]) -> str:
 
 @cache
 def _content_digest(path: str, changed: int, size: int) -> bytes:
-    """A file's hash, computed again when the file has changed."""
+    """A file's hash, cached until the file changes."""
     return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
 def packed(path: Path) -> Path:
-    """Where a file is kept that is packed."""
+    """The path of the gzipped version of a file."""
     return path.with_name(f"{path.name}.gz")
 
 
 def unpacked(path: Path) -> bytes:
-    """The content of a file, packed or not."""
+    """The content of a file, or of its gzipped version if the file does not exist."""
     return path.read_bytes() if path.exists() else gzip.decompress(packed(path).read_bytes())

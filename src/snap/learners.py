@@ -9,25 +9,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # numpy comes with them
+if TYPE_CHECKING:  # importing them would import numpy
     from snap.data.samples import Samples
     from snap.experiments import NetworkView
 
 
 def nothing(network: NetworkView, samples: Samples) -> None:
-    """The end of a task changes nothing."""
+    """Do nothing at the end of a task."""
 
 
 @dataclass(frozen=True)
 class Learner:
-    """What the rest of the code needs to know about a learner; its rule is in the engines."""
+    """The properties of a learner. Its rule is in the engines."""
 
     name: str  # in trials, configurations, tables and paths
     label: str  # in tables and figures
     prefix: str  # before the short name of a configuration
-    section: str | None  # the part of config.yaml it reads; None for the top level
+    section: str | None  # its section of config.yaml; None for the top level
     inhibits: bool  # whether it has λ and η
-    shares_hidden: bool  # whether its hidden layer learns without regard to the output layer
+    shares_hidden: bool  # whether its hidden layer learns independently of the output layer
     paper_configurations: tuple[str, ...]
     # Called in a sequence when a task has ended, with the network and the task's training samples.
     end_task: Callable[[NetworkView, Samples], None] = nothing

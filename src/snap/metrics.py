@@ -1,4 +1,4 @@
-"""What is measured, and how it is defined.
+"""The metrics and their definitions.
 
 R is the accuracy matrix of a sequence of T tasks: R[i, j] is the test accuracy on the classes of
 task j after the first i tasks were learned, so R has T + 1 rows and R[0] is the untrained network.
@@ -36,7 +36,7 @@ def average_accuracy(matrix: NDArray[Any]) -> float:
 
 
 def forgetting(matrix: NDArray[Any]) -> float:
-    """Mean over all but the last task of the best accuracy it had, less the one at the end.
+    """Mean over all but the last task of its best accuracy minus its accuracy at the end.
 
     mean_{j < T} ( max_{1 ≤ i < T} R[i, j] − R[T, j] ); 0 for a single task.
     """
@@ -55,7 +55,7 @@ def backward_transfer(matrix: NDArray[Any]) -> float:
 
 
 def forward_transfer(matrix: NDArray[Any]) -> float:
-    """Mean over all but the first task of what earlier tasks lent it: R[j, j] − R[0, j]."""
+    """Mean over all but the first task of the gain from earlier tasks: R[j, j] − R[0, j]."""
     tasks = matrix.shape[1]
     if tasks < 2:
         return 0.0
@@ -64,7 +64,7 @@ def forward_transfer(matrix: NDArray[Any]) -> float:
 
 
 def of_sequence(rows: Sequence[Sequence[float]] | None) -> dict[str, float] | None:
-    """The metrics of a stored matrix; None where the sequence did not come to its end."""
+    """The metrics of a stored matrix; None if the sequence did not finish."""
     if not rows or len(rows) != len(rows[0]) + 1:
         return None
     return continual(np.array(rows))
@@ -81,9 +81,10 @@ def continual(matrix: NDArray[Any]) -> dict[str, float]:
 
 
 def best(values: Mapping[Key, Iterable[float | None]]) -> Key | None:
-    """The key with the highest mean: how the best λ of a configuration is found everywhere.
+    """The key with the highest mean. This is the one rule for the best λ of a configuration.
 
-    A mean is over the seeds that have a value; a key without any is out. The first of equals wins.
+    A mean is taken over the seeds that have a value. A key without values is ignored. Of equal keys
+    the first wins.
     """
     means: dict[Key, float] = {}
     for key, seeds in values.items():

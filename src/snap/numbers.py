@@ -1,4 +1,4 @@
-"""One text per number, so that 0.5, .5 and 5e-1 are one value in paths, hashes and logs."""
+"""One text per number, so that 0.5, .5 and 5e-1 are the same in paths, hashes and logs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def number_text(value: float) -> str:
 
 
 def parse_number(text: str | float, name: str) -> float:
-    """Read a finite number; `name` is what the message calls it."""
+    """Parse a finite number; error messages call it `name`."""
     try:
         value = float(text)
     except (TypeError, ValueError, OverflowError):
@@ -33,7 +33,7 @@ def parse_number(text: str | float, name: str) -> float:
 
 
 def parse_whole(text: str | float, name: str, least: int) -> int:
-    """Read a whole number that is at least `least`."""
+    """Parse a whole number that is at least `least`."""
     try:
         value = int(text)
         exact = not isinstance(text, float) or value == text

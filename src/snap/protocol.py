@@ -1,7 +1,7 @@
 """The readings of the paper, and every switch between them.
 
-Trained as the text has it, the network does not learn; the reference reading adds what the text
-leaves out. Each difference is one switch, and any mixture of switches is a valid protocol.
+A network trained by the text alone does not learn. The reference reading adds what the text leaves
+out. Each difference is one switch, and any mixture of switches is a valid protocol.
 
 A switch is declared once, as a field of `Protocol`.
 """
@@ -18,7 +18,7 @@ from snap.learners import HEBBIAN, SGD, Learner
 
 @dataclass(frozen=True)
 class Switch:
-    """One difference between the readings: its values, the text's first, and what it decides."""
+    """One difference between the readings. The first value is that of the reading `text`."""
 
     values: tuple[str, ...]
     reference: str

@@ -1,4 +1,4 @@
-"""What a trial is: everything that decides its result, as frozen data with one canonical text."""
+"""A trial: everything that determines its result, as frozen data with one canonical text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from snap.learners import HEBBIAN, LEARNERS, Learner
 from snap.numbers import number_text, parse_number, parse_whole
 from snap.protocol import REFERENCE, Protocol
 
-# The version of the training semantics. Raise it with every change that alters a result: kept
-# results of another version are then trained again.
+# The version of the training semantics. Raise it with every change that alters a result. Trials of
+# another version are then trained again.
 SEMANTICS = 3
 
 SPLITS = ("test", "validation")
@@ -92,7 +92,7 @@ TEN_EPOCHS = Iid()
 
 @dataclass(frozen=True)
 class Sequential:
-    """Tasks in order, each until its accuracy reaches `threshold` at an epoch's end."""
+    """Tasks in order. Each ends when its accuracy after an epoch reaches `threshold`."""
 
     tasks: tuple[tuple[int, ...], ...] = PAPER_TASKS
     threshold: float = 0.8
@@ -129,7 +129,7 @@ class Sequential:
 
     @staticmethod
     def parse_tasks(text: str) -> tuple[tuple[int, ...], ...]:
-        """Read 0.1-2.3: tasks apart by a hyphen, their classes by a dot."""
+        """Read 0.1-2.3: a hyphen separates tasks, a dot separates classes."""
         try:
             return tuple(tuple(int(c) for c in task.split(".")) for task in text.split("-"))
         except ValueError:
@@ -148,12 +148,12 @@ class Trial:
     learner: str = HEBBIAN.name
     protocol: Protocol = REFERENCE
     experiment: Iid | Sequential = TEN_EPOCHS
-    hidden: int = cast(int, None)  # None: the paper's width for the dataset
+    hidden: int = cast(int, None)  # None: the default width of the dataset
     beta: float = 0.01
     seed: int = 0
-    split: str = "test"  # what accuracies are measured on; validation never sees the test set
-    train_limit: int | None = None  # train on the first so many samples
-    test_limit: int | None = None  # measure on the first so many samples
+    split: str = "test"  # measures accuracy on the test set, or on held-out training samples
+    train_limit: int | None = None  # train only on this many samples, the first ones
+    test_limit: int | None = None  # measure only on this many samples, the first ones
 
     def __post_init__(self) -> None:
         if isinstance(self.configuration, str):
@@ -206,11 +206,11 @@ class Trial:
 
     @property
     def record(self) -> DatasetRecord:
-        """The record of its dataset; one with MNIST's sizes for data without a record."""
+        """The record of its dataset; that of MNIST if the dataset has none."""
         return DATASETS.get(self.dataset, DATASETS["MNIST"])
 
     def keeps_unit_rows(self, growth: str) -> bool:
-        """Whether a layer of this growth is read as keeping its rows at unit length."""
+        """Whether a layer of this growth keeps its rows at unit length."""
         return (
             growth == "exponential"
             and self.configuration.focus == "neuron"
@@ -219,9 +219,9 @@ class Trial:
 
     @property
     def hidden_part(self) -> Trial:
-        """The same trial for all whose hidden layers learn alike.
+        """A key: trials with equal hidden parts have the same hidden layer.
 
-        A Hebbian hidden layer does not know of the output layer; that of SGD learns through it.
+        A Hebbian hidden layer learns independently of the output layer. That of SGD does not.
         """
         if not self.kind.shares_hidden:
             return self
@@ -231,7 +231,7 @@ class Trial:
 
     @property
     def text(self) -> str:
-        """The canonical text: key=value pairs in a fixed order, apart by commas."""
+        """The canonical text: key=value pairs in a fixed order, separated by commas."""
         items = {
             "dataset": self.dataset,
             "learner": self.learner,
@@ -252,7 +252,7 @@ class Trial:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a canonical text, or one whose numbers are written another way."""
+        """Read a canonical text. Numbers may be written in other ways."""
         items: dict[str, Any] = dict(part.partition("=")[::2] for part in text.split(","))
         kind = items.pop("experiment", "iid")
         experiment: Iid | Sequential
@@ -273,8 +273,9 @@ class Trial:
     def fingerprint(self, dataset_checksum: str, engine: str) -> str:
         """A hash of everything that can change the result.
 
-        The engine is part of it: engines agree to rounding, and rounding can grow. The processor is
-        not: machines share results, although compiled loops round differently on another kind.
+        The engine is part of it, because engines round differently and rounding can be amplified.
+        The processor is not, so that machines can share results, although compiled loops round
+        differently on another kind of processor.
         """
         lines = (f"semantics={SEMANTICS}", f"engine={engine}", dataset_checksum, self.text)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -292,6 +293,6 @@ def _optional(value: float | None) -> str:
 
 
 def _take(kind: type, items: dict[str, Any]) -> Any:
-    """Build `kind` from the items that are its fields, removing them."""
+    """Remove the items that are fields of `kind`, and build it from them."""
     names = {field.name for field in dataclasses.fields(kind)}
     return kind(**{name: items.pop(name) for name in list(items) if name in names})

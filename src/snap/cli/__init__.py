@@ -1,1 +1,1 @@
-"""The command line: main.py puts together what the other modules add."""
+"""The command line. main.py combines the commands of the other modules."""

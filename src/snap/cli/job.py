@@ -1,4 +1,4 @@
-"""snap job: the steps that the workflow is made of."""
+"""snap job: the steps of the workflow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import yaml
 
 from snap.cli.options import add_folder
 
-# The steps that train, and where their functions are; some modules are slow to import.
+# The training steps and the modules of their functions, which may be slow to import.
 TRAINING = {
     "search": "snap.pipeline.jobs",
     "iid": "snap.pipeline.jobs",
@@ -26,9 +26,9 @@ TRAINING = {
 def add(commands: Any) -> None:
     job = commands.add_parser(
         "job",
-        help="a step of the workflow",
-        description="The steps that the workflow is made of. Those that train take a specification"
-        " in JSON and the files of earlier steps, and write CSV.",
+        help="run a step of the workflow",
+        description="The steps of the workflow. Training steps take a JSON specification and the"
+        " files of earlier steps, and write CSV.",
     )
     steps = job.add_subparsers(title="steps", metavar="STEP", required=True)
     for name in TRAINING:
@@ -37,14 +37,14 @@ def add(commands: Any) -> None:
         step.add_argument("--spec", required=True, help="the specification, as JSON")
         step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
         step.add_argument("--heartbeats", type=Path, help="folder of heartbeats")
-        step.add_argument("--ledger", type=Path, help="where to note what was trained")
+        step.add_argument("--ledger", type=Path, help="file for the counts and times of training")
         step.add_argument("--threads", type=int, default=1, help="trials trained at once")
         add_folder(step)
     select = _add_step(steps, "select", _select)
     select.add_argument("--spec", required=True, help="the specification, as JSON")
     table = _add_step(steps, "table", _table)
     table.add_argument("--run", required=True, help="the name of the run")
-    table.add_argument("--reduced", default="", help="in what way it is reduced")
+    table.add_argument("--reduced", default="", help="how the run is reduced")
     check = _add_step(steps, "check", _check)
     check.add_argument("--tables", type=Path, required=True, help="folder of tidy tables")
     check.add_argument("--config", required=True, help="the configuration, as JSON")

@@ -1,4 +1,4 @@
-"""snap configurations, snap protocol: what there is to choose from."""
+"""snap configurations, snap protocol: list the available choices."""
 
 from __future__ import annotations
 

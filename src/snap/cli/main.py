@@ -23,7 +23,7 @@ A first look, in a minute:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; bad input is one sentence on standard error and exit code 2."""
+    """Run a command; bad input gives one sentence on standard error and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ?
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         print(f"snap: error: not enough memory: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader of our output has gone
+    except BrokenPipeError:  # the reader of our output has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The commands that make figures, the paper's tables, verdicts and the page: snap report."""
+"""snap report: make the figures, the paper's tables, the verdicts and the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import yaml
 def add(commands: Any) -> None:
     report = commands.add_parser(
         "report",
-        help="figures, tables, verdicts and the report of a run",
+        help="make the figures, tables, verdicts and report of a run",
         description="The last steps of the workflow: each reads the tidy tables of a run.",
     )
     steps = report.add_subparsers(title="steps", metavar="STEP", required=True)
@@ -24,7 +24,9 @@ def add(commands: Any) -> None:
     figure.add_argument("--style", type=Path, required=True, help="how figures look (YAML)")
     figure.add_argument("--caption", type=Path, required=True, help="the caption (RST)")
     figure.add_argument("--weights", type=Path, nargs="*", help="hidden weights (npz)")
-    figure.add_argument("--output", type=Path, required=True, help="the PNG; the rest beside it")
+    figure.add_argument(
+        "--output", type=Path, required=True, help="the PNG; other files go beside it"
+    )
     figure.set_defaults(command=_figure)
 
     tables = steps.add_parser("tables", help="the paper's tables: CSV, Markdown, LaTeX, JSON")
@@ -50,10 +52,10 @@ def add(commands: Any) -> None:
     page.set_defaults(command=_page)
 
     publish = steps.add_parser(
-        "publish", help="keep a run's results with the code, and quote them in its documents"
+        "publish", help="copy a run's results into the repository, and quote them in its documents"
     )
     publish.add_argument("--folder", type=Path, required=True, help="results/<run>")
-    publish.add_argument("--to", type=Path, required=True, help="the folder to write, anew")
+    publish.add_argument("--to", type=Path, required=True, help="the folder to replace")
     publish.add_argument("--paper", type=Path, required=True, help="numbers of the paper (YAML)")
     publish.add_argument(
         "--variations", type=Path, nargs="*", default=[], help="runs that differ in one choice"

@@ -1,4 +1,4 @@
-"""snap status, costs, verify and restore: commands that look at a run, or start from one."""
+"""snap status, costs, verify and restore: inspect a run, or continue from a published one."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def add(commands: Any) -> None:
 
 
 def _add_status(commands: Any) -> None:
-    status = commands.add_parser("status", help="how far a run of the workflow is")
+    status = commands.add_parser("status", help="show the progress of a run")
     _add_run(status)
-    status.add_argument("--follow", action="store_true", help="go on until the run has ended")
+    status.add_argument("--follow", action="store_true", help="repeat until the run has ended")
     add_json(status)
     status.set_defaults(command=_status)
 
@@ -48,9 +48,9 @@ def _status(options: argparse.Namespace) -> None:
 def _add_costs(commands: Any) -> None:
     costs = commands.add_parser(
         "costs",
-        help="where the time of a run went",
-        description="Core time of a run by stage, from the benchmark files: in training, in figures"
-        " and the report, and in all that is neither (start-up, scheduling, idle cores).",
+        help="show where the time of a run went",
+        description="Show the core time of a run by stage, from the benchmark files: in training,"
+        " in figures and the report, and in everything else (start-up, scheduling, idle cores).",
     )
     _add_run(costs)
     costs.add_argument(
@@ -58,7 +58,7 @@ def _add_costs(commands: Any) -> None:
         nargs="+",
         type=Path,
         metavar="CONFIG",
-        help="say too what this configuration would cost, at the rates of the run",
+        help="also estimate the cost of this configuration at the rates of the run",
     )
     costs.add_argument(
         "--cores",
@@ -66,7 +66,7 @@ def _add_costs(commands: Any) -> None:
         type=int,
         default=[],
         metavar="N",
-        help="with --project: how long it would take on so many cores",
+        help="with --project: estimate the wall time on N cores",
     )
     add_json(costs)
     costs.set_defaults(command=_costs)
@@ -99,13 +99,13 @@ def _add_verify(commands: Any) -> None:
     verify = commands.add_parser(
         "verify",
         help="compare data, trials and results with their records",
-        description="Name every file that is not what its record says: datasets by their"
-        " checksums, finished trials by the one they hold, results by the one beside them.",
+        description="List every file that does not match its checksum. Checksums of datasets are in"
+        " the code, those of trials in the files themselves, those of results beside them.",
     )
     add_results(verify)
     add_folder(verify)
     verify.add_argument(
-        "--remove", action="store_true", help="remove such files: the next run makes them again"
+        "--remove", action="store_true", help="remove these files; the next run makes them again"
     )
     verify.set_defaults(command=_verify)
 
@@ -121,7 +121,7 @@ def _verify(options: argparse.Namespace) -> int:
         if options.remove:
             file.remove()
     ending = ", removed" if wrong and options.remove else ""
-    print(f"{len(checked)} files looked at, {len(wrong)} not what they should be{ending}")
+    print(f"{len(checked)} files checked, {len(wrong)} missing or damaged{ending}")
     return 1 if wrong and not options.remove else 0
 
 
@@ -131,11 +131,13 @@ def _verify(options: argparse.Namespace) -> int:
 def _add_restore(commands: Any) -> None:
     restore = commands.add_parser(
         "restore",
-        help="go on from published results",
+        help="continue from published results",
         description="Put the trials of a published run into the store of finished trials, so that"
-        " the workflow trains only what differs from it.",
+        " the workflow trains only what is different or new.",
     )
-    restore.add_argument("published", type=Path, help="its folder, such as reports/paper")
+    restore.add_argument(
+        "published", type=Path, help="the folder of the published run, such as reports/paper"
+    )
     add_results(restore)
     restore.set_defaults(command=_restore)
 

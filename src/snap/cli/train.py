@@ -1,4 +1,4 @@
-"""snap train: one network, from the command line."""
+"""snap train: train one network from the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snap.trial import PAPER_TASKS, SPLITS, Iid, Sequential, Trial
 
 
 class Formatter(argparse.HelpFormatter):
-    """Help that names the default of every option that has one."""
+    """Adds its default to the help of every option that has one."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         given = action.default not in (None, False, argparse.SUPPRESS)
@@ -32,14 +32,14 @@ def add(commands: Any) -> None:
     train.set_defaults(command=_train)
     option = train.add_argument
     option("--dataset", default="MNIST", help=", ".join(DATASETS))
-    option("--experiment", choices=("iid", "sequential"), default="iid", help="what is learned")
+    option("--experiment", choices=("iid", "sequential"), default="iid", help="the experiment")
     option("--configuration", required=True, help="see: snap configurations")
     option("--learner", choices=LEARNERS, default=HEBBIAN.name, help="the learning rule")
     option("--lambda", dest="lateral_inhibition", metavar="λ", help="lateral inhibition (hebbian)")
     option("--eta", metavar="η", help="strength of the orthogonality term (hebbian)")
     option("--alpha", required=True, metavar="α", help="learning rate")
     option("--protocol", default="reference", help="text, reference, or reference+switch=value")
-    option("--seed", default=0, help="decides the initial weights and the order of the samples")
+    option("--seed", default=0, help="determines the initial weights and the order of the samples")
     option("--epochs", help="epochs of the i.i.d. experiment (default: 10)")
     option("--hidden", help="hidden neurons (default: the paper's number for the dataset)")
     option("--beta", default=0.01, help="initial weights are Uniform(0, β)")
@@ -49,8 +49,8 @@ def add(commands: Any) -> None:
     sequence = train.add_argument_group("the sequential experiment")
     tasks = "-".join(".".join(map(str, task)) for task in PAPER_TASKS)
     sequence.add_argument("--tasks", default=tasks, help="tasks as lists of classes")
-    sequence.add_argument("--threshold", default=0.8, help="accuracy that ends a task")
-    sequence.add_argument("--max-epochs", default=35, help="epochs that end a task")
+    sequence.add_argument("--threshold", default=0.8, help="a task ends at this accuracy")
+    sequence.add_argument("--max-epochs", default=35, help="a task ends after this many epochs")
     sequence.add_argument(
         "--judged-on",
         choices=("train", "test"),
@@ -58,12 +58,12 @@ def add(commands: Any) -> None:
         help="the data on which a task's accuracy is judged",
     )
     sequence.add_argument("--curve-every", default=2000, help="samples between two curve points")
-    running = train.add_argument_group("running it")
-    running.add_argument("--engine", choices=CHOICES, default="auto", help="what computes it")
-    running.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, … (engine torch)")
-    running.add_argument("--record-weights", action="store_true", help="add weight percentiles")
-    add_json(running)
-    add_folder(running)
+    execution = train.add_argument_group("execution")
+    execution.add_argument("--engine", choices=CHOICES, default="auto", help="the engine")
+    execution.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, … (engine torch)")
+    execution.add_argument("--record-weights", action="store_true", help="add weight percentiles")
+    add_json(execution)
+    add_folder(execution)
 
 
 def trial_of(options: argparse.Namespace) -> Trial:
@@ -117,7 +117,7 @@ def _train(options: argparse.Namespace) -> None:
 
 
 def _report(result: Any) -> str:
-    """A result for people."""
+    """A result as text."""
     lines = [result.trial.text.replace(",", "  ")]
     if result.matrix is not None:
         tasks = result.trial.experiment.tasks[: max(len(result.matrix) - 1, 1)]

@@ -1,4 +1,4 @@
-"""The datasets: one record for each. Light to import."""
+"""The datasets: one record for each. This module does not import numpy."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class DatasetRecord:
     name: str
     sha256: tuple[str, str, str, str]  # of the raw contents, in the order of FILES
     training_samples: int
-    hidden: int = 64  # neurons, where a trial names no number
+    hidden: int = 64  # default number of hidden neurons
     classes: int = 10
     side: int = 28  # pixels
     in_paper: bool = False
-    made: bool = False  # from a seed, not fetched
+    made: bool = False  # generated from a seed, not fetched
 
     @property
     def pixels(self) -> int:
@@ -35,7 +35,7 @@ class DatasetRecord:
 
     @property
     def checksum(self) -> str:
-        """One hash for all of its content."""
+        """One hash of its four files."""
         return hashlib.sha256("".join(self.sha256).encode()).hexdigest()
 
 
@@ -83,12 +83,12 @@ PAPER_DATASETS = [record.name for record in DATASETS.values() if record.in_paper
 
 
 def record(dataset: str) -> DatasetRecord:
-    """The record of a dataset; an error names the datasets that there are."""
+    """Return the record of a dataset, or raise an error that lists the known ones."""
     if dataset not in DATASETS:
         raise SnapError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}")
     return DATASETS[dataset]
 
 
 def checksum(dataset: str) -> str:
-    """One hash for a dataset's content, known before it is fetched."""
+    """One hash of a dataset's files, known before they are fetched."""
     return record(dataset).checksum

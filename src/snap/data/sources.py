@@ -1,7 +1,7 @@
-"""Where MNIST and FashionMNIST can come from, in the order in which they are asked.
+"""The sources of MNIST and FashionMNIST, in the order in which they are tried.
 
-A source yields the raw content of the files it has, whatever it keeps them in. It verifies nothing
-itself: the store does, for all of them alike. One that cannot serve says why in a SnapError.
+A source yields the raw content of its files, unpacked. It does not verify them; the store does. A
+source that cannot deliver raises a SnapError with the reason.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def folder(path: Path) -> Source:
         places = (path / dataset / "raw", path / "raw", path / dataset, path)
         for name in FILES:
             candidates = [place / (name + end) for place in places for end in ("", ".gz")]
-            found = next((c for c in candidates if c.is_file()), None)
-            if found is None:
+            file = next((c for c in candidates if c.is_file()), None)
+            if file is None:
                 raise SnapError(f"{path} has no {name} and no {name}.gz for {dataset}")
-            yield name, idx.decompress(found.read_bytes(), str(found))
+            yield name, idx.decompress(file.read_bytes(), str(file))
 
     return read
 
@@ -52,7 +52,7 @@ def torchvision(dataset: str) -> Contents:
     with tempfile.TemporaryDirectory() as scratch:
         try:
             getattr(datasets, dataset)(scratch, download=True)
-        except Exception as error:  # whatever its mirrors and the network make of it
+        except Exception as error:  # anything that its mirrors or the network cause
             raise SnapError(f"torchvision could not download it ({error})") from None
         yield from folder(Path(scratch))(dataset)
 
@@ -107,7 +107,7 @@ def _members(archive: Path, pattern: str) -> Contents:
 
 
 def _run(command: list[str], where: str, output: IO[bytes] | None = None) -> None:
-    """Run a registry's client in a folder; its failure is a sentence."""
+    """Run a registry's client in a folder. A failure becomes a SnapError."""
     if shutil.which(command[0]) is None:
         raise SnapError(f"{command[0]} is not installed")
     try:

@@ -1,6 +1,6 @@
-"""The data folder: verified files, complete under their final names or not there at all.
+"""The data folder. A file appears under its name only when it is complete and verified.
 
-The layout is torchvision's (<folder>/MNIST/raw/…), so that copies people already have are found.
+The layout is torchvision's (<folder>/MNIST/raw/…), so that existing copies are found.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ def paths(dataset: str, root: Path) -> dict[str, Path]:
 
 
 def faults(dataset: str, root: Path) -> dict[Path, str | None]:
-    """A dataset's files, and what is wrong with each: a sentence, or None."""
-    found: dict[Path, str | None] = {}
+    """What is wrong with each file of a dataset: a sentence, or None."""
+    sentences: dict[Path, str | None] = {}
     for name, path in paths(dataset, root).items():
         try:
             _content(dataset, root, name)
-            found[path] = None
+            sentences[path] = None
         except SnapError as error:
-            found[path] = str(error).removeprefix(f"{path} ")
-    return found
+            sentences[path] = str(error).removeprefix(f"{path} ")
+    return sentences
 
 
 def verify(dataset: str, root: Path) -> list[str]:
-    """What is wrong with a dataset's files, one sentence each; nothing if they are all right."""
+    """One sentence for each file of a dataset that is missing or damaged."""
     return [f"{path} {wrong}" for path, wrong in faults(dataset, root).items() if wrong]
 
 
 def _content(dataset: str, root: Path, name: str) -> bytes:
-    """A file's content, if it is what its checksum says."""
+    """The content of a file, or an error if it does not match its checksum."""
     path = paths(dataset, root)[name]
     expected = _expected(dataset)[name]
     if not path.is_file():
@@ -70,7 +70,7 @@ def _expected(dataset: str) -> dict[str, str]:
 
 
 def _fault(content: bytes, expected: str, name: str) -> str:
-    """Why content is not what its checksum says: the plainest reason that is true."""
+    """Why content does not match its checksum: malformed, or valid but altered."""
     try:
         idx.parse(content, name)
     except SnapError as error:
@@ -84,9 +84,9 @@ def fetch(
     given: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> str:
-    """See to it that a dataset is in the folder, verified; say where it came from.
+    """Make sure that the folder has a verified dataset, and return where it came from.
 
-    One process fetches at a time; another that wants the same waits, then finds it there.
+    One process fetches at a time. Others wait for it and then use the same files.
     """
     if given is None and not verify(dataset, root):
         return f"{dataset} is in {root} already"
@@ -119,13 +119,13 @@ def _fetch_locked(dataset: str, root: Path, given: Path | None, say: Callable[[s
 def _offers(dataset: str, root: Path, given: Path | None) -> dict[str, sources.Source]:
     if record(dataset).made:
         return {"its seed": lambda _: ((n, idx.build(a)) for n, a in synthetic.files().items())}
-    if given is not None:  # a folder that was named is meant: nothing else is asked
+    if given is not None:  # a folder named by the user is the only source
         return {f"the folder {given}": sources.folder(given)}
     return {f"the folder {root}": sources.folder(root), **sources.DOWNLOADS}
 
 
 def _verified(dataset: str, source: sources.Source) -> dict[str, bytes]:
-    """All four files of a source, each with the content its checksum names."""
+    """All four files of a source, checked against their checksums."""
     expected = _expected(dataset)
     contents = dict(source(dataset))
     for name, content in contents.items():
@@ -136,7 +136,7 @@ def _verified(dataset: str, source: sources.Source) -> dict[str, bytes]:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The samples of a trial, and those of each task, made once."""
+    """The samples of a trial. Those of each task are selected once."""
 
     train: Samples
     measure: Samples
@@ -153,7 +153,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A dataset in memory: what trains, what tests, and the checksum of its files."""
+    """A dataset in memory: training samples, test samples, and the checksum of its files."""
 
     name: str
     train: Samples
@@ -163,9 +163,9 @@ class Dataset:
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def view(self, trial: Trial) -> View:
-        """What a trial trains on and is measured on; shared by all trials that see the same.
+        """The samples that a trial trains and is measured on. Trials with equal ones share them.
 
-        For `validation`, the last sixth of the training set is held out; the test set stays shut.
+        For `validation`, the last sixth of the training set is held out; the test set is not used.
         """
         key = (trial.split, trial.train_limit, trial.test_limit)
         with self._lock:
@@ -186,7 +186,7 @@ class Dataset:
 
 
 def load(dataset: str, root: Path | None = None) -> Dataset:
-    """Read a dataset from the folder, refusing it if any file is not what its checksum says."""
+    """Read a dataset from the folder. Every file must match its checksum."""
     root = root or default_folder()
     arrays = [idx.parse(_content(dataset, root, name), name) for name in paths(dataset, root)]
     train = Samples(arrays[0].reshape(len(arrays[0]), -1), arrays[1].astype(np.int64))

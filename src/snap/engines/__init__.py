@@ -1,4 +1,4 @@
-"""The engines: one record for each. Importing this module imports none of them, nor numpy."""
+"""The engines: one record for each. This module imports no engine and not numpy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _has_cuda() -> bool:
-    # Asking torch costs seconds of import; without a driver there is nothing to ask.
+    # Importing torch takes seconds. Without a driver there is no need for it.
     if not (Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi")):
         return False
     import torch
@@ -27,25 +27,25 @@ def _has_cuda() -> bool:
     return torch.cuda.is_available()
 
 
-# Kinds of device besides the processor itself, and whether this machine has one.
+# Kinds of device other than the CPU, and whether this machine has one.
 ACCELERATORS: dict[str, Callable[[], bool]] = {"cuda": _has_cuda}
 
 
 @dataclass(frozen=True)
 class Engine:
-    """What can be known about an engine without importing it.
+    """The properties of an engine that are known without importing it.
 
-    How many trials it wants at a time is its population's to say: `Population.groups`.
+    `Population.groups` says how many trials it trains at a time.
     """
 
     name: str
     module: str
     population: str  # the class in that module
-    accelerators: tuple[str, ...] = ()  # kinds of device that `auto` takes it for
-    any_device: bool = False  # whether it takes whatever device torch knows; else the cpu alone
+    accelerators: tuple[str, ...] = ()  # `auto` chooses it where one of these devices exists
+    any_device: bool = False  # whether it runs on any torch device, or on the CPU only
 
     def device(self, wanted: str) -> str:
-        """The device that it computes on; an error where it cannot use the one that is wanted."""
+        """Resolve the device to compute on, or raise an error if the engine cannot use it."""
         if wanted == "auto":
             return next((kind for kind in self.accelerators if ACCELERATORS[kind]()), "cpu")
         if wanted != "cpu" and not self.any_device:
@@ -72,13 +72,14 @@ ENGINES = {
     )
 }
 CHOICES = ("auto", *ENGINES)
-FALLBACK = "cpu"  # what `auto` takes without an accelerator
+FALLBACK = "cpu"  # the engine that `auto` chooses without an accelerator
 
 
 def resolve(engine: str = "auto", device: str = "auto") -> tuple[str, str]:
-    """The engine and device that are meant.
+    """Replace `auto` by an engine and a device.
 
-    `auto` is the first engine made for an accelerator that is wanted or is there, else cpu.
+    `auto` chooses the first engine for the requested accelerator, or for one that the machine has;
+    otherwise the cpu engine.
     """
     if engine not in CHOICES:
         raise SnapError(f"engine must be one of {', '.join(CHOICES)}, got {engine!r}")
@@ -110,8 +111,9 @@ def train_from(
     """Train copies of W (H×D) and V (C×H) on `images[order]` and return the new (W, V).
 
     The dtype of W, float32 or float64, is the dtype of all arithmetic. Images are pixels in 0…255
-    as uint8, or numbers taken as they are. Of the trial, the learning rule counts: learner,
-    configuration, protocol, λ, η and α. Weights that stop being finite come back as they stopped.
+    as uint8, or numbers that are used unchanged. Only the learning rule of the trial matters:
+    learner, configuration, protocol, λ, η and α. If the weights stop being finite, training stops
+    and they are returned as they are.
     """
     import numpy as np
 

@@ -1,8 +1,8 @@
 """Compilation of the cpu engine's loops, and the cache that keeps it.
 
-numba notices when the file of a compiled function changes, but not when a formula that was compiled
-into it comes from another file. So the cache is kept by the content of all files that go into the
-loops: an edited growth function is never served from an old cache.
+numba recompiles a function when its own file changes, but not when a formula that it inlines from
+another file does. The name of the cache folder is therefore a hash of all the files that the loops
+are compiled from: an edited growth function never meets an old cache.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ SOURCES = (HERE / "kernels.py", HERE.parent / "growth.py", HERE / "compiling.py"
 
 
 def full_width(features: str) -> str:
-    """A processor's features with vectors as wide as it has them.
+    """A processor's features, with the full width of its vectors enabled.
 
-    LLVM prefers half of AVX-512's width where that once made a processor slower. On an Emerald
-    Rapids all of it makes Hebbian learning 1.1 to 1.3 times as fast, and SGD 0.93 times.
+    LLVM uses half of AVX-512's width on processors that slow down with all of it. On an Emerald
+    Rapids the full width makes Hebbian learning 1.1 to 1.3 times as fast, and SGD 0.93 times.
     """
     return f"{features},-prefer-256-bit" if "+avx512f" in features.split(",") else features
 
 
-# For all that numba compiles in this process: its first compilation fixes it, even one that came
-# before this module was imported. numba's own setting goes first.
+# This applies to everything that numba compiles in this process. The first compilation fixes it,
+# even one before this module was imported. A setting made by the user takes precedence.
 if config.CPU_FEATURES is None:
     config.CPU_FEATURES = full_width(host.get_host_cpu_features())
 
 
 @cache
 def cache_folder() -> Path:
-    """The first folder that can be written: numba's, if one is set, else beside these files."""
+    """The first writable of: numba's folder, if one is set; beside these files; a temporary one."""
     content = b"".join(source.read_bytes() for source in SOURCES)
     name = f"snap-{hashlib.sha256(content).hexdigest()[:16]}"
     places = [HERE / "__pycache__", Path(tempfile.gettempdir()) / f"snap-numba-{os.getuid()}"]
@@ -59,10 +59,10 @@ def cache_folder() -> Path:
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a loop: sums may be reordered and products fused, NaN and infinity are kept.
+    """Compile a loop. Sums may be reordered and products fused; NaN and infinity are preserved.
 
-    All that it calls is compiled into it. A function left outside would exist in several versions,
-    and which of them is called, and so rounding, would depend on whether the cache was filled.
+    Everything that it calls is inlined. A function that is not would exist in several versions, and
+    which one is called, and so the rounding, would depend on whether the cache was warm.
     """
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder())

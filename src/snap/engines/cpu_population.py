@@ -21,16 +21,16 @@ from snap.trial import Configuration, Trial
 
 @dataclass
 class HiddenLayer:
-    """A hidden layer, and the networks that share it: so far they have learned the same."""
+    """A hidden layer, and the networks that share it because they learned the same so far."""
 
-    trial: Trial  # decides how it learns; of its output growth nothing is used
+    trial: Trial  # decides how it learns; its output growth is not used
     members: list[int]
     W: NDArray[Any]  # with one spare row, for the kernel's last pair
     V: NDArray[Any]  # an output layer for each member
     rule: kernels.Rule
 
     def split(self, at: Sequence[int]) -> HiddenLayer:
-        """A copy with some of its members, given by their places."""
+        """A copy with some of the members, given by their positions."""
         return replace(
             self,
             members=[self.members[n] for n in at],
@@ -43,7 +43,7 @@ class HiddenLayer:
         )
 
     def train(self, samples: Samples, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each member the sample of the order, from 1, at which it diverged, or 0."""
+        """Train, and return the position (from 1) at which each member diverged, or 0."""
         diverged = np.zeros(len(self.members), np.int64)
         if len(order):
             configuration = self.trial.configuration
@@ -58,7 +58,7 @@ class HiddenLayer:
         return diverged
 
     def predict(self, samples: Samples) -> NDArray[np.int64]:
-        """The class that each member gives to each sample."""
+        """The class that each member predicts for each sample."""
         W = self.W[:-1]
         inverse = np.ones(len(W), W.dtype)
         hebbian = self.trial.learner == HEBBIAN.name
@@ -102,41 +102,43 @@ class CpuPopulation(Population):
                 np.stack([weights[g][1] for g in members]),
                 rule_of([trials[g] for g in members], *weights[members[0]]),
             )
-            # Compiled now, on a sample and a copy, so that it is not taken for training.
+            # Compile now, on a copy, so that training time does not include compilation.
             if len(samples):
                 copy = layer.split(range(len(members)))
                 copy.train(samples, np.zeros(1, np.int64))
                 copy.predict(samples.take(slice(1)))
             self.layers.append(layer)
+        # Holding on to the samples keeps their id from being reused.
         self._predicted: dict[tuple[int, int], tuple[Samples, NDArray[np.int64]]] = {}
 
     @staticmethod
     def groups(trials: Sequence[Trial], record: bool = False) -> list[list[int]]:
-        """Those that share a hidden layer, for as long as they learn from the same samples.
+        """Trials that share a hidden layer while they learn from the same samples.
 
-        When one of them diverges the layer goes on for the others, so recorded ones are alone.
+        When one diverges, the layer keeps learning for the others. Recorded trials therefore do
+        not share.
         """
-        found: dict[Any, list[int]] = {}
+        groups: dict[Any, list[int]] = {}
         for n, trial in enumerate(trials):
             alone = record or not trial.kind.shares_hidden
-            found.setdefault(n if alone else trial.hidden_part, []).append(n)
-        return list(found.values())
+            groups.setdefault(n if alone else trial.hidden_part, []).append(n)
+        return list(groups.values())
 
     def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
         self._predicted.clear()
         self.layers = [part for layer in self.layers for part in _parted(layer, orders)]
-        found: list[int | None] = [None] * len(orders)
+        diverged: list[int | None] = [None] * len(orders)
         for layer in self.layers:
             at = layer.train(self.samples, orders[layer.members[0]])
             for g, sample in zip(layer.members, at.tolist(), strict=True):
-                found[g] = sample or None
-        return found
+                diverged[g] = sample or None
+        return diverged
 
     def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
         if (network, id(samples)) not in self._predicted:
             layer, _ = self._find(network)
             for g, classes in zip(layer.members, layer.predict(samples), strict=True):
-                self._predicted[g, id(samples)] = samples, classes  # which keeps its id taken
+                self._predicted[g, id(samples)] = samples, classes
         return self._predicted[network, id(samples)][1].copy()
 
     def weights(self, network: int) -> Weights:
@@ -149,7 +151,7 @@ class CpuPopulation(Population):
 
 
 def _parted(layer: HiddenLayer, orders: Sequence[NDArray[np.int64]]) -> list[HiddenLayer]:
-    """The layer, taken apart where its members do not learn the same next."""
+    """Split the layer where its members learn from different samples next."""
     same: list[list[int]] = []
     for place, g in enumerate(layer.members):
         for others in same:
@@ -162,15 +164,15 @@ def _parted(layer: HiddenLayer, orders: Sequence[NDArray[np.int64]]) -> list[Hid
 
 
 def full_scale(images: NDArray[Any], dtype: np.dtype[Any]) -> Any:
-    """What the images are divided by: 255 where they are pixels."""
+    """The divisor of the images: 255 for pixels."""
     return dtype.type(255 if images.dtype == np.uint8 else 1)
 
 
 def _bounded(trial: Trial) -> bool:
     """Whether weights cannot grow by more than the sum of their updates.
 
-    Then an activation below ε² moves nothing by more than rounding, all samples taken together, and
-    may be passed over. Where growth feeds on itself, no difference is too small to matter.
+    If so, activations below ε² together change no weight by more than rounding and can be skipped.
+    If growth is proportional to strength, even the smallest difference can be amplified.
     """
     growth = trial.configuration.hidden
     if growth == "sigmoid":
@@ -178,7 +180,7 @@ def _bounded(trial: Trial) -> bool:
     return growth == "linear" or trial.keeps_unit_rows(growth)
 
 
-@np.errstate(over="ignore")  # a rate beyond float32 is infinite there, and the trial diverges
+@np.errstate(over="ignore")  # a rate too large for float32 becomes infinite: the trial diverges
 def rule_of(trials: Sequence[Trial], W: NDArray[Any], V: NDArray[Any]) -> kernels.Rule:
     """The learning rule of trials that share a hidden layer, in the precision of its weights."""
     trial = trials[0]
@@ -192,7 +194,7 @@ def rule_of(trials: Sequence[Trial], W: NDArray[Any], V: NDArray[Any]) -> kernel
     squarings = math.log2(lateral_inhibition)
     hidden = LINEAR if synapse else GROWTHS.index(configuration.hidden)
     if hebbian and trial.keeps_unit_rows(configuration.hidden):
-        hidden = LINEAR  # unit rows stand in for the factor
+        hidden = LINEAR  # unit rows replace the factor
     if hebbian:
         output_unit = protocol.output_rows == "renormalised"
     else:
@@ -210,7 +212,7 @@ def rule_of(trials: Sequence[Trial], W: NDArray[Any], V: NDArray[Any]) -> kernel
         hidden_fan=number(math.sqrt(W.shape[1]) if rms else 1.0),
         output_fan=number(math.sqrt(V.shape[1]) if rms else 1.0),
         cap=number(1.0 if protocol.plasticity_floor == "clamped" else math.inf),
-        # Non-negative weights go to 0 at the least normal number: arithmetic below it is slow.
+        # Below the smallest normal number weights become 0: arithmetic on subnormals is slow.
         least=number(info.tiny if protocol.hidden_sign == "non-negative" else -math.inf),
         output_unit=output_unit,
         output_rule=SWITCHES["output_rule"].values.index(protocol.output_rule),

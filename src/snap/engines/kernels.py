@@ -5,12 +5,12 @@ takes its product with sample t + 1 and its new norm. The sum over earlier neuro
 carried along as a running vector, so a sample costs O(H·D). Rows go two at a time, which halves
 the traffic of that vector; the last pair may hold a spare row of zeros.
 
-Where rows are kept at unit length, the division is put off: a row is stored as it was computed
-together with the factor that is still to be applied, which the next pass applies on the way.
+Where rows are kept at unit length, the division is deferred: a row is stored unscaled, together
+with its factor, and the next pass applies the factor.
 
-A Hebbian hidden layer learns without regard to the output layer. So trials that differ in how their
-output grows share one hidden layer, and V holds an output layer for each: V[trial, class, neuron].
-An output layer never sees the others, and its numbers are the same with them and without.
+A Hebbian hidden layer learns independently of the output layer. Trials that differ only in how
+their output layer grows share one hidden layer, and V holds an output layer for each: V[trial,
+class, neuron]. Output layers do not influence one another, so sharing changes no number.
 
 A trial runs on one thread from start to end, so its result does not depend on the thread count.
 """
@@ -34,7 +34,7 @@ ERROR_SOFTMAX, ERROR_ONEHOT, ERROR_RAW, LABEL = range(4)
 
 
 class Rule(NamedTuple):
-    """A trial's learning rule as numbers; those that enter the arithmetic have its precision."""
+    """A trial's learning rule as numbers. Real ones have the precision of the weights."""
 
     alpha: Any
     eta: Any
@@ -47,7 +47,7 @@ class Rule(NamedTuple):
     output_synapse: Any  # of each output layer, whether that growth is synapse-wise
     hidden_fan: Any  # a row's norm over this is its strength
     output_fan: Any
-    cap: Any  # strength beyond which sigmoid plasticity falls no further
+    cap: Any  # strength above which sigmoid plasticity stays constant
     least: Any  # a hidden weight below this becomes 0
     output_unit: bool  # keep output rows at unit length
     output_rule: int
@@ -56,7 +56,7 @@ class Rule(NamedTuple):
 
 @compiled
 def _read(images, sample, full, x):
-    """Sample as numbers in 0…1."""
+    """Read one image into x, scaled to 0…1."""
     for j in range(x.size):
         x[j] = images[sample, j] / full
 
@@ -67,7 +67,7 @@ def _inhibit(h, rule):
     zero = h.dtype.type(0)
     top = zero
     for i in range(h.size):
-        if not h[i] <= top:  # so that NaN is passed on
+        if not h[i] <= top:  # NaN propagates
             top = h[i]
     if top == zero:
         return
@@ -83,7 +83,7 @@ def _inhibit(h, rule):
 
 @compiled
 def _hebbian_factors(dot, square, scale, rule, h, gain, pull, share):
-    """Per row: h, and the factors with which the pass adds x, takes off and adds to the sum."""
+    """Per row: h, and the factors by which the pass adds x, subtracts the sum and extends it."""
     zero, one = h.dtype.type(0), h.dtype.type(1)
     for i in range(h.size):
         a = dot[i] * scale[i]
@@ -161,11 +161,11 @@ def _to_unit(row):
 
 @compiled
 def _hebbian_output(V, h, label, rule, layer, y, first):
-    """eq:original_class; y is room for the outputs."""
+    """eq:original_class; y is a buffer for the outputs."""
     if rule.output_rule == LABEL:
         _update_output_row(V[label], h, h.dtype.type(1), rule, layer)
         if rule.output_unit and not first:
-            _to_unit(V[label])  # the other rows have not moved since they were
+            _to_unit(V[label])  # the other rows are at unit length and have not moved
     else:
         _outputs(V, h, y)
         if rule.output_rule == ERROR_SOFTMAX:
@@ -184,7 +184,7 @@ def _hebbian_output(V, h, label, rule, layer, y, first):
 
 @compiled
 def _sgd_factors(dot, square, scale, V, label, rule, h, y, back, gain):
-    """Forward and backward through the output layer, which learns too."""
+    """Forward and backward through the output layer, which also learns here."""
     zero, one = h.dtype.type(0), h.dtype.type(1)
     for i in range(h.size):
         a = dot[i] * scale[i]
@@ -216,15 +216,16 @@ def _all_finite(row):
 
 @cache
 def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., None]:
-    """The training loop for a learner, a synapse-wise growth (or LINEAR) and unit rows or not.
+    """Compile the training loop for a learner, a synapse-wise growth (or LINEAR) and unit rows.
 
-    These three are fixed when the loop is compiled, so that the pass over W holds no branch.
+    The three are constants of the compiled loop, so that the pass over W has no branches.
     """
 
     def train(W, V, images, full, labels, order, rule, diverged):
         """Train W (H rows and a spare one) and the output layers in V in place.
 
-        `diverged`, zeros when called, tells of each output layer at which sample it or W did.
+        `diverged` starts as zeros. For each output layer it receives the sample (from 1) at which
+        that layer or W stopped being finite.
         """
         rows, width = W.shape[0] - 1, W.shape[1]
         zero, one = W.dtype.type(0), W.dtype.type(1)
@@ -259,8 +260,8 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., None]:
                 _sgd_factors(dot, square, scale, V[0], label, rule, h, y, back, gain)
             count = 0
             for i in range(rows):
-                # A row that neither moves nor adds to the sum is only multiplied. The first pass
-                # goes over all: the given weights may be of a sign that is not allowed.
+                # A row that neither moves nor extends the sum needs only its next product. The
+                # first pass updates every row, because given weights may be negative.
                 if gain[i] != zero or share[i] != zero or t == 0:
                     active[count] = i
                     count += 1
@@ -286,7 +287,7 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., None]:
                         s_i, s_k = abs(u), abs(v)
                         factor_i = plasticity(synapse, s_i, min(s_i, rule.cap), one)
                         factor_k = plasticity(synapse, s_k, min(s_k, rule.cap), one)
-                    # Summed from the left, each product is fused with the addition before it.
+                    # Written from left to right, each product is fused with an addition.
                     if hebbian:
                         before_i = earlier[j]
                         before_k = before_i + share_i * u
@@ -308,7 +309,7 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., None]:
             if unit:
                 for i in range(rows):
                     scale[i] = one / math.sqrt(square[i]) if square[i] != zero else one
-            # A weight that is not finite makes its row's product with any sample so, 0 · ∞ too.
+            # A weight that is not finite makes every product of its row not finite: 0 · ∞ is NaN.
             lost = False
             for i in range(rows):
                 if not math.isfinite(dot[i]) and not _all_finite(W[i]):
@@ -333,10 +334,10 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., None]:
 
 @compiled
 def predict(W, rows, inverse, V, images, full, rule, hebbian, out):
-    """Classes of the images by each output layer; `inverse` is what multiplies an activation.
+    """Predict the class of each image with every output layer; `inverse` scales activations.
 
-    Four rows of W (padded to a multiple of four) meet two images at a time, which keeps the sums in
-    registers.
+    Four rows of W (padded to a multiple of four) are multiplied by two images at a time, so that
+    the sums stay in registers.
     """
     width = W.shape[1]
     zero = W.dtype.type(0)

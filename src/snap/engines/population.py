@@ -1,4 +1,4 @@
-"""What every engine offers: a population of networks that learn side by side."""
+"""The interface of all engines: a population of networks that learn side by side."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ Weights = tuple[NDArray[Any], NDArray[Any]]  # hidden W (H×D), output V (C×H)
 class Population(ABC):
     """Networks, one per trial, each with its own weights, sample order and pace.
 
-    `seen` counts the samples each has learned from. `diverged` holds, for a network whose weights
-    stopped being finite, the sample (counted from 1) at which they did; it learns no further.
+    `seen` counts the samples that each network has learned from. `diverged` has the sample (counted
+    from 1) at which the weights of a network stopped being finite, or None. A diverged network
+    stops learning.
     """
 
     name: ClassVar[str]
-    learners: ClassVar[tuple[str, ...]]  # the names of those it has a rule for
+    learners: ClassVar[tuple[str, ...]]  # the learners that it has a rule for
     report_every: int | None = None  # samples between two reports of progress
 
     def __init__(
@@ -51,14 +52,14 @@ class Population(ABC):
 
     @staticmethod
     def groups(trials: Sequence[Trial], record: bool = False) -> list[list[int]]:
-        """Which trials, by their numbers, gain from sharing a population.
+        """Group the trials, by index, that are faster in one population.
 
-        `record` tells that their weights are wanted, of those that diverge too.
+        With `record`, the weights of every trial are kept, including those that diverge.
         """
         return [[n] for n in range(len(trials))]
 
     def train(self, orders: Sequence[NDArray[np.int64]]) -> None:
-        """Train each network on its own sequence of sample numbers; an empty one rests."""
+        """Train each network on its own sequence of sample numbers, which may be empty."""
         learning = []
         for order, at in zip(orders, self.diverged, strict=True):
             if len(order) and not 0 <= order.min() <= order.max() < len(self.samples):
@@ -74,11 +75,11 @@ class Population(ABC):
 
     @abstractmethod
     def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
-        """Train, and say for each network at which sample of its order (from 1) it diverged."""
+        """Train, and return the position (from 1) in its order at which each network diverged."""
 
     @abstractmethod
     def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
-        """The class one network gives to each sample: the argmax over all outputs."""
+        """The class that one network predicts for each sample: the argmax over all outputs."""
 
     @abstractmethod
     def weights(self, network: int) -> Weights:

@@ -1,8 +1,8 @@
 """The reference engine: one network, one sample, no cleverness. It defines what is right.
 
 Names follow the paper: W (H×D) are the hidden weights, V (C×H) the output weights, a the hidden
-activations, h the same after lateral inhibition, r what the learning rule asks for. Equation
-labels are the paper's. Where the readings of the paper differ, the line names the switch.
+activations, h the same after lateral inhibition, r the update of the learning rule before
+plasticity. Equation labels are the paper's. A line that depends on the reading names its switch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def row_norms(weights: Tensor) -> Tensor:
 
 
 class Network:
-    """The weights of one trial. A subclass adds the rule that changes them."""
+    """The weights of one trial. A subclass adds the learning rule."""
 
     def __init__(self, trial: Trial, W: Tensor, V: Tensor) -> None:
         self.trial = trial
@@ -39,7 +39,7 @@ class Network:
         raise NotImplementedError
 
     def learn(self, x: Tensor, label: int) -> None:
-        """Both layers learn from one sample, each from the weights as they were before it."""
+        """Update both layers with one sample. Both updates use the weights from before it."""
         raise NotImplementedError
 
     def predict(self, x: Tensor) -> int:
@@ -49,7 +49,7 @@ class Network:
         return bool(torch.isfinite(self.W).all() and torch.isfinite(self.V).all())
 
     def plasticity(self, weights: Tensor, growth: str) -> Tensor | float:
-        """Table 1 (tab:growth-eqns): what multiplies δW, for a synapse or for a whole row."""
+        """Table 1 (tab:growth-eqns): the factor of δW, for each synapse or for each row."""
         if self.trial.configuration.focus == "synapse":
             strength = weights.abs()
         elif self.protocol.neuron_norm == "rms":
@@ -86,7 +86,7 @@ class HebbianNetwork(Network):
         self.W, self.V = W, V
 
     def _hidden_update(self, x: Tensor, h: Tensor) -> Tensor:
-        """eq:sanger: each neuron learns from what the neurons before it leave of the input."""
+        """eq:sanger: each neuron learns from the input that earlier neurons do not explain."""
         W, growth = self.W, self.trial.configuration.hidden
         r = torch.empty_like(W)
         explained = torch.zeros_like(x)  # Σ_{k<i} h_k w_k
@@ -106,7 +106,7 @@ class HebbianNetwork(Network):
         return over(W, row_norms(W)) if unit_rows else W
 
     def _output_update(self, h: Tensor, label: int) -> Tensor:
-        """eq:original_class, with the reading of ỹ that the protocol names."""
+        """eq:original_class; the protocol chooses the reading of ỹ."""
         V, rule = self.V, self.protocol.output_rule
         y = torch.zeros(len(V), dtype=V.dtype)
         y[label] = 1.0

@@ -57,6 +57,6 @@ class ReferencePopulation(Population):
 
 
 def _pixels(image: NDArray[Any], dtype: torch.dtype) -> Tensor:
-    """Pixels as numbers: 0…255 becomes 0…1, numbers stay as they are."""
+    """Scale pixels from 0…255 to 0…1; leave other numbers unchanged."""
     x = torch.tensor(image).to(dtype)
     return x / 255 if image.dtype == np.uint8 else x

@@ -1,9 +1,9 @@
 """The torch engine: a population as one batched tensor program, on any device.
 
 Every tensor has the population as its first axis: W is [G, H, D], V is [G, C, H], and each network
-has its own sample, λ, η and α. A step has no control flow that depends on data and never waits for
-the device; networks at different points of different tasks run in one step, and one that has come
-to the end of its order is masked.
+has its own sample, λ, η and α. A step has no data-dependent control flow and never waits for the
+device. Networks at different points of different tasks share a step. A network that has finished
+its order is masked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from snap.trial import Trial
 
 
 class Rule(NamedTuple):
-    """What the networks of a population have in common, and their own numbers as [G, 1] tensors."""
+    """What the networks of a population share, and their own numbers as [G, 1] tensors."""
 
     trial: Trial  # any of them: learner, configuration and protocol are shared
     lateral_inhibition: Tensor
@@ -70,7 +70,7 @@ def hebbian_step(W: Tensor, V: Tensor, x: Tensor, y: Tensor, rule: Rule) -> tupl
     trial, protocol = rule.trial, rule.trial.protocol
     norms = row_norms(W).squeeze(2)
     h = inhibited(times(W, x), norms, rule)
-    # eq:sanger: row i of `mix` holds what neuron i takes off of each earlier neuron's weights.
+    # eq:sanger: row i of `mix` has the share of each earlier neuron that neuron i subtracts.
     takes, lends = h * rule.eta, h
     if protocol.orthogonality == "norm-ratio":
         takes, lends = takes * norms, over(lends, norms)
@@ -123,7 +123,7 @@ def descend(weights: Tensor, gradient: Tensor, growth: str, rule: Rule) -> Tenso
 
 
 class Learning(NamedTuple):
-    """What a learner computes: the hidden activity, and the weights after one sample."""
+    """The two functions of a learner: the hidden activity, and one training step."""
 
     activity: Callable[[Tensor, Tensor, Rule], Tensor]
     step: Callable[[Tensor, Tensor, Tensor, Tensor, Rule], tuple[Tensor, Tensor]]
@@ -144,7 +144,7 @@ class State(NamedTuple):
 def step(
     state: State, images: Tensor, labels: Tensor, order: Tensor, count: Tensor, rule: Rule
 ) -> State:
-    """One sample for every network that has one: order is [G], -1 for those that rest."""
+    """Train every network on one sample; order is [G], and -1 for a network without a sample."""
     W, V, diverged = state
     learning = (order >= 0) & (diverged == 0)
     sample = order.clamp(min=0)
@@ -201,21 +201,21 @@ class TorchPopulation(Population):
             column([t.eta or 0.0 for t in trials]),
             column([t.alpha for t in trials]),
         )
-        if self.device.type == "cpu":  # elsewhere, looking in between would wait for the device
+        if self.device.type == "cpu":  # on a GPU, reporting in between would wait for the device
             self.report_every = 500
         self._on_device: dict[int, tuple[Samples, Tensor, Tensor]] = {}
 
     @staticmethod
     def groups(trials: Sequence[Trial], record: bool = False) -> list[list[int]]:
-        """Those that can be one tensor program on the same samples."""
-        found: dict[Any, list[int]] = {}
+        """Trials that run as one tensor program on the same samples."""
+        groups: dict[Any, list[int]] = {}
         for n, trial in enumerate(trials):
             samples = trial.split, trial.train_limit, trial.test_limit
-            found.setdefault((shared_program(trial), samples), []).append(n)
-        return list(found.values())
+            groups.setdefault((shared_program(trial), samples), []).append(n)
+        return list(groups.values())
 
     def _place(self, samples: Samples) -> tuple[Tensor, Tensor]:
-        """The samples on the device, put there once."""
+        """The samples on the device; they are copied there once."""
         if id(samples) not in self._on_device:
             images = torch.tensor(samples.images, device=self.device)
             labels = torch.tensor(samples.labels, device=self.device)
@@ -244,15 +244,15 @@ class TorchPopulation(Population):
         rule = self.rule._replace(lateral_inhibition=self.rule.lateral_inhibition[network])
         activity = LEARNING[rule.trial.learner].activity
         norms = row_norms(W.unsqueeze(0)).squeeze(2)
-        found = []
+        classes = []
         with torch.no_grad():
             for batch in torch.split(images, 2048):
                 x = batch.to(W.dtype)
                 if images.dtype == torch.uint8:
                     x = x / 255
                 h = activity(x @ W.T, norms, rule)
-                found.append((h @ V.T).argmax(dim=1))
-        return torch.cat(found).cpu().numpy()
+                classes.append((h @ V.T).argmax(dim=1))
+        return torch.cat(classes).cpu().numpy()
 
     def weights(self, network: int) -> Weights:
         W, V, _ = self.state
@@ -260,5 +260,5 @@ class TorchPopulation(Population):
 
 
 def shared_program(trial: Trial) -> tuple[Any, ...]:
-    """Trials with the same value can be one tensor program."""
+    """A key: trials with equal keys can run as one tensor program."""
     return (trial.learner, trial.configuration, trial.protocol, trial.hidden, trial.dataset)

@@ -1,7 +1,7 @@
-"""Whether the tables of a run hold exactly the trials of its plan.
+"""Check that the tables of a run contain exactly the trials of its plan.
 
-Snakemake decides what is due. This is the check that it decided right: a run that ends with exit
-code 0 has passed it.
+Snakemake decides which jobs to run; this check confirms that it decided correctly. Every run that
+exits with code 0 has passed it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SelectedPair = tuple[float | None, float | None]  # both are None for a cell wit
 
 
 def check(plan: Plan, folder: Path) -> dict[str, int]:
-    """The number of rows of every table; an error names each table that is not the plan's."""
+    """Return the number of rows of each table; the error names each table that differs."""
     tables = {
         name: read_rows(folder / f"{name}.csv")
         for name in (
@@ -44,8 +44,8 @@ def check(plan: Plan, folder: Path) -> dict[str, int]:
     faults = list(_faults(plan, tables))
     if faults:
         raise SnapError(
-            f"{folder}: not what the configuration asks for: {'; '.join(faults)};"
-            f" remove {folder.parent} and run again: finished trials are kept"
+            f"{folder}: the tables do not match the configuration: {'; '.join(faults)};"
+            f" remove {folder.parent} and run again (finished trials are kept)"
         )
     return {name: len(rows) for name, rows in tables.items()}
 
@@ -90,20 +90,20 @@ def _faults(plan: Plan, tables: Rows) -> Iterable[str]:
     yield from _compare("consolidation", portrayed, set(_portraits(plan, tables["sequential"])))
 
 
-def _compare(table: str, held: Iterable[str], wanted: Iterable[str]) -> Iterable[str]:
-    held, wanted = Counter(set(held)), Counter(set(wanted))
-    lacks, extra = len(wanted - held), len(held - wanted)
-    if lacks or extra:
-        yield f"{table} lacks {lacks} of {len(wanted)} and holds {extra} that do not belong there"
+def _compare(table: str, actual: Iterable[str], expected: Iterable[str]) -> Iterable[str]:
+    actual, expected = Counter(set(actual)), Counter(set(expected))
+    missing, extra = len(expected - actual), len(actual - expected)
+    if missing or extra:
+        yield f"{table} has {missing} of {len(expected)} entries missing and {extra} unexpected"
 
 
 def _texts(trials: Iterable[Trial]) -> set[str]:
     return {trial.text for trial in trials}
 
 
-def _trained(rows: Iterable[Row], wanted: Iterable[Trial]) -> set[str]:
-    """The trials of a table by their texts; of one that is not wanted, its fingerprint."""
-    texts = {name: trial.text for trial in wanted for name, _ in fingerprints(trial)}
+def _trained(rows: Iterable[Row], expected: Iterable[Trial]) -> set[str]:
+    """The texts of a table's trials; an unexpected trial is represented by its fingerprint."""
+    texts = {name: trial.text for trial in expected for name, _ in fingerprints(trial)}
     names: list[str] = [row["trial"] for row in rows]
     return {texts.get(name, name) for name in names}
 
@@ -119,7 +119,7 @@ def _key_of(cell: Cell) -> CellKey:
 
 
 def _selected(plan: Plan, searched: Iterable[Row]) -> dict[CellKey, SelectedPair]:
-    """The pair of every cell: given, or the optimum of its points in the search table."""
+    """The pair of each cell: either given, or the optimum of its points in the search table."""
     points: dict[CellKey, list[Row]] = {}
     for row in searched:
         points.setdefault(_cell_key(row), []).append(row)
@@ -138,7 +138,7 @@ def _items(pairs: Mapping[CellKey, SelectedPair]) -> set[str]:
 
 
 def _portraits(plan: Plan, sequential: Iterable[Row]) -> Iterable[str]:
-    """The keys of the trials whose weights are watched."""
+    """The keys of the trials whose weights are recorded."""
     families = set(itertools.chain(*(plan.portrait_families(d) for d in plan.datasets)))
     seed = str(plan.seeds("sequential")[0])
     cells: dict[tuple[str, ...], dict[tuple[str, ...], list[float | None]]] = {}

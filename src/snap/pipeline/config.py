@@ -1,4 +1,4 @@
-"""Configurations: read, laid over one another, and checked against their schema."""
+"""Read configuration files, merge them, and check them against their schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snap.errors import SnapError, printable
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one configuration over another: mappings are merged, everything else is replaced."""
+    """Return `base` overridden by `overlay`: mappings are merged, other values are replaced."""
     merged = dict(base)
     for key, value in overlay.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
@@ -22,21 +22,21 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
 
 
 def read(paths: Sequence[Path]) -> dict[str, Any]:
-    """Read configuration files, each laid over the ones before."""
+    """Read configuration files; each one overrides those before it."""
     config: dict[str, Any] = {}
     for path in paths:
         try:
-            found = yaml.safe_load(path.read_text()) or {}
+            overlay = yaml.safe_load(path.read_text()) or {}
         except (OSError, yaml.YAMLError) as error:
             raise SnapError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-        if not isinstance(found, dict):
-            raise SnapError(f"{path} must hold keys and values")
-        config = merge(config, found)
+        if not isinstance(overlay, dict):
+            raise SnapError(f"{path} must be a mapping of keys to values")
+        config = merge(config, overlay)
     return config
 
 
 def complete(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration with every default, or a SnapError that names the key at fault."""
+    """Return the configuration with all defaults; raise a SnapError that names an invalid key."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -44,12 +44,12 @@ def complete(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, 
     _refuse_non_finite(config, "")
     fault = best_match(Draft202012Validator(schema).iter_errors(config))
     if fault is not None:
-        raise SnapError(_sentence(fault))
+        raise SnapError(_message(fault))
     filled = _with_defaults(config, schema, schema)
     return dict(filled)
 
 
-def _sentence(fault: Any) -> str:
+def _message(fault: Any) -> str:
     key = ".".join(printable(str(part)) for part in fault.absolute_path)
     if fault.validator == "additionalProperties":
         known = set(fault.schema.get("properties", ()))
@@ -61,14 +61,14 @@ def _sentence(fault: Any) -> str:
         return f"config key {f'{key}.{missing}' if key else missing} is missing"
     key = key or "(the whole file)"
     value, limit = printable(repr(fault.instance)), fault.validator_value
-    return f"config key {key} {_says(fault, limit)}, got {value}"
+    return f"config key {key} {_requirement(fault, limit)}, got {value}"
 
 
-def _says(fault: Any, limit: Any) -> str:
-    """What would be right, by the rule of the schema that was broken."""
+def _requirement(fault: Any, limit: Any) -> str:
+    """What the violated rule of the schema requires."""
     match fault.validator:
         case "type":
-            return f"must be {_words(limit)}"
+            return f"must be {_type_names(limit)}"
         case "enum":
             return f"must be one of {', '.join(map(str, limit))}"
         case "const":
@@ -82,16 +82,16 @@ def _says(fault: Any, limit: Any) -> str:
         case "minItems" | "minProperties":
             return "must not be empty"
         case "uniqueItems":
-            return "must not hold a value twice"
+            return "must not contain a value twice"
         case "pattern" if limit.startswith("^[A-Za-z]"):
-            return "must start with a letter and hold only letters, digits, - and _"
+            return "must start with a letter and contain only letters, digits, - and _"
         case "pattern":
             return "must be one line of text"
         case _:
-            return f"is wrong: {printable(fault.message, 200)}"
+            return f"is invalid: {printable(fault.message, 200)}"
 
 
-def _words(kinds: Any) -> str:
+def _type_names(kinds: Any) -> str:
     names = {
         "integer": "a whole number",
         "number": "a number",
@@ -105,7 +105,7 @@ def _words(kinds: Any) -> str:
 
 
 def _refuse_non_finite(value: Any, key: str) -> None:
-    """JSON schema has no word for NaN and infinity; YAML does."""
+    """Raise an error for NaN and infinity, which YAML allows and JSON schema cannot exclude."""
     if isinstance(value, float) and not math.isfinite(value):
         raise SnapError(f"config key {key} must be a finite number, got {value}")
     if isinstance(value, Mapping):
@@ -126,7 +126,7 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str
 
 
 def _numbers(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """Read texts as numbers where numbers belong: so they come from a command line's --config."""
+    """Convert strings to numbers where the schema has numbers: --config passes strings."""
     schema = _resolved(schema, root)
     if isinstance(value, Mapping):
         known, rest = schema.get("properties", {}), schema.get("additionalProperties")

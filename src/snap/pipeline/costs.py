@@ -13,9 +13,9 @@ from snap.pipeline.status import LEDGER, duration, ledger_of
 from snap.pipeline.work import work_of
 
 
-def costs(plan: Path) -> dict[str, Any]:
-    """Core seconds of a run: what its cores could have given, and what was done with them."""
-    content = json.loads(plan.read_text())
+def costs(plan_file: Path) -> dict[str, Any]:
+    """The core seconds of a run: how many its cores provided, and how they were used."""
+    content = json.loads(plan_file.read_text())
     stages: dict[str, dict[str, float]] = {}
     for job in content["jobs"]:
         stage = stages.setdefault(
@@ -27,18 +27,20 @@ def costs(plan: Path) -> dict[str, Any]:
         for key in LEDGER:
             stage[key] += ledger[key]
         stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
-    took = [json.loads(p.read_text()) for p in sorted(plan.parent.glob("invocations/*.json"))]
-    core = sum(one["seconds"] * (one["cores"] or 0) for one in took)
+    invocations = [
+        json.loads(path.read_text()) for path in sorted(plan_file.parent.glob("invocations/*.json"))
+    ]
+    core = sum(one["seconds"] * (one["cores"] or 0) for one in invocations)
     training = sum(stage["ever_trained_seconds"] for stage in stages.values())
-    drawing = sum(_seconds(path) for path in _drawing(plan))
-    allocated = [seconds for one in took for seconds in one.get("allocated", {}).values()]
+    drawing = sum(_seconds(path) for path in _drawing(plan_file))
+    allocated = [seconds for one in invocations for seconds in one.get("allocated", {}).values()]
     if allocated:
         core += sum(allocated)
-        drawing = 0.0  # that was done where the run was started, on no core of SLURM's
+        drawing = 0.0  # done on the submitting machine, not on cores that SLURM allocated
     return {
         "run": content["run"],
         "stages": stages,
-        "wall_seconds": sum(one["seconds"] for one in took),
+        "wall_seconds": sum(one["seconds"] for one in invocations),
         "core_seconds": core,
         "training_seconds": training,
         "drawing_seconds": drawing,
@@ -47,39 +49,39 @@ def costs(plan: Path) -> dict[str, Any]:
     }
 
 
-def _drawing(plan: Path) -> list[Path]:
+def _drawing(plan_file: Path) -> list[Path]:
     """The benchmark files of the jobs that draw figures and write the report."""
-    mirror = plan.parents[2] / "benchmarks" / plan.parent.name
-    return [*mirror.glob("figures/*.tsv"), *mirror.glob("*.tsv")]
+    folder = plan_file.parents[2] / "benchmarks" / plan_file.parent.name
+    return [*folder.glob("figures/*.tsv"), *folder.glob("*.tsv")]
 
 
-def cost_table(found: Mapping[str, Any]) -> str:
-    """Costs for people."""
+def cost_table(spent: Mapping[str, Any]) -> str:
+    """The costs as a text table."""
     lines = [
-        f"{found['run']:11}{'jobs':>6}{'trials':>8}{'trained':>9}"
+        f"{spent['run']:11}{'jobs':>6}{'trials':>8}{'trained':>9}"
         f"{'in jobs, s':>12}{'training, s':>13}"
     ]
-    for name, stage in found["stages"].items():
+    for name, stage in spent["stages"].items():
         lines.append(
             f"{name:11}{stage['jobs']:6.0f}{stage['trials']:8.0f}{stage['trained']:9.0f}"
             f"{stage['job_seconds']:12.1f}{stage['training_seconds']:13.1f}"
         )
-    if found["slurm_jobs"]:
+    if spent["slurm_jobs"]:
         lines.append(
-            f"{found['wall_seconds']:.0f} s of wall time, {found['slurm_jobs']} SLURM jobs,"
-            f" {found['core_seconds']:.0f} core seconds allocated,"
-            f" {found['training_seconds']:.0f} of them in training:"
-            f" {1 - found['outside_training']:.1%}"
+            f"{spent['wall_seconds']:.0f} s of wall time, {spent['slurm_jobs']} SLURM jobs,"
+            f" {spent['core_seconds']:.0f} core seconds allocated,"
+            f" {spent['training_seconds']:.0f} of them in training:"
+            f" {1 - spent['outside_training']:.1%}"
         )
-    elif found["outside_training"] is not None:
+    elif spent["outside_training"] is not None:
         lines.append(
-            f"{found['wall_seconds']:.0f} s of wall time, {found['core_seconds']:.0f} core seconds,"
-            f" {found['training_seconds']:.0f} of them in training and"
-            f" {found['drawing_seconds']:.0f} in figures and the report:"
-            f" {found['outside_training']:.1%} outside both"
+            f"{spent['wall_seconds']:.0f} s of wall time, {spent['core_seconds']:.0f} core seconds,"
+            f" {spent['training_seconds']:.0f} of them in training and"
+            f" {spent['drawing_seconds']:.0f} in figures and the report:"
+            f" {spent['outside_training']:.1%} outside both"
         )
-    if "projected" in found:
-        other = found["projected"]
+    if "projected" in spent:
+        other = spent["projected"]
         lines.append(
             f"{other['run']} at these rates: {other['core_seconds'] / 3600:.1f} core hours,"
             f" {other['outside_training']:.1%} outside training and drawing"
@@ -89,15 +91,16 @@ def cost_table(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def projected(found: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -> dict[str, Any]:
-    """What another plan would cost, if its trials and jobs cost what those of this run did.
+def projected(spent: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -> dict[str, Any]:
+    """The cost of another plan if its trials and jobs cost as much as those of this run.
 
-    Training is scaled by what was measured against the guess for the same trials; all else, in the
-    jobs and between them, is counted per job. For each number of cores, how long it would take.
+    Training time is the estimate, scaled by the ratio of measured to estimated time in this run.
+    All other time, in jobs and between them, is counted per job. Wall time is given for each number
+    of cores.
     """
-    stages = found["stages"]
-    drawing = found["drawing_seconds"]
-    between = found["core_seconds"] - drawing
+    stages = spent["stages"]
+    drawing = spent["drawing_seconds"]
+    between = spent["core_seconds"] - drawing
     between -= sum(stage["job_seconds"] for stage in stages.values())
     per_job = between / sum(stage["jobs"] for stage in stages.values())
     training = outside = 0.0
@@ -111,7 +114,7 @@ def projected(found: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -
         durations[name] = [rate * job["cost"] + start + per_job for job in work]
     return {
         "training_seconds": training,
-        "drawing_seconds": drawing,  # as many figures, whatever the run
+        "drawing_seconds": drawing,  # every run draws the same number of figures
         "core_seconds": training + drawing + outside,
         "outside_training": outside / (training + drawing + outside),
         "wall_seconds": {n: _wall(durations, n) for n in cores},
@@ -119,10 +122,10 @@ def projected(found: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -
 
 
 def _wall(durations: Mapping[str, Sequence[float]], cores: int) -> float:
-    """Seconds until the last of the jobs has ended, each on one of so many cores.
+    """Seconds until the last job ends, with each job on one of the cores.
 
-    One stage after the other: what follows the search waits for all of it, and portraits for all
-    that is trained in sequence.
+    Stages follow one another: the final runs wait for the whole search, and portraits wait for all
+    sequential runs.
     """
     total = 0.0
     for stages in (("search",), ("iid", "sequential", "ladder"), ("portrait",)):

@@ -1,4 +1,4 @@
-"""What the workflow's jobs do: plain functions from a specification and files to files."""
+"""The jobs of the workflow: plain functions that take a specification and files and write files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def with_pair(text: str, eta: float | None, alpha: float) -> Trial:
 
 
 def identity(trial: Trial, engine: str) -> Row:
-    """Which trial a row is about; `trial` is the name of its file in the store."""
+    """The columns that identify a trial; `trial` is the name of its file in the store."""
     return {
         "trial": trial.fingerprint(checksum(trial.dataset), engine),
         "learner": trial.learner,
@@ -54,7 +54,7 @@ def identity(trial: Trial, engine: str) -> Row:
 
 
 def search(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
-    """Accuracy of every pair after the last epoch."""
+    """Write the accuracy of every pair after the last epoch."""
     trials = [
         with_pair(text, eta, alpha)
         for cell in spec["cells"]
@@ -72,7 +72,7 @@ def search(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) ->
 
 
 def select(spec: Row, inputs: Sequence[Path], output: Path) -> None:
-    """The optimal pair of a cell."""
+    """Write the optimal pair of a cell."""
     row: Row = {key: spec[key] for key in ("learner", "dataset", "configuration")}
     row["lambda"] = None if spec["lambda"] == NO_LAMBDA else spec["lambda"]
     if spec["given"] is not None:
@@ -94,8 +94,8 @@ def select(spec: Row, inputs: Sequence[Path], output: Path) -> None:
 def optimum(points: Sequence[Row]) -> Row:
     """The pair with the highest mean accuracy over the seeds of the search, and the runner-up.
 
-    Of equally good pairs the one with the smaller α wins, then the one with the smaller η. A pair
-    that diverged with any seed is never selected; if all did, the cell has no pair and says so.
+    Ties go to the smaller α, then to the smaller η. A pair that diverged with any seed is never
+    selected. If all pairs diverged, the cell has no pair and its status is "all diverged".
     """
     by_pair: dict[tuple[str, str], list[Row]] = {}
     for point in points:
@@ -119,7 +119,7 @@ def optimum(points: Sequence[Row]) -> Row:
 
 
 def iid(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
-    """Accuracy after every epoch, with the selected pairs."""
+    """Write the accuracy after every epoch, with the selected pairs."""
     trials = _final_trials(spec, inputs)
     rows = []
     for trial, result in zip(trials, train(trials, spec["engine"], place), strict=True):
@@ -132,7 +132,7 @@ def iid(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> No
 
 
 def sequential(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
-    """Tasks in sequence, with the selected pairs: the outcome and, beside it, matrix and curves."""
+    """Train tasks in sequence with the selected pairs; write outcomes, matrices and curves."""
     trials = _final_trials(spec, inputs)
     outcomes, cells, points = [], [], []
     tasks = max((len(_tasks(Trial.parse(c["trials"][0]))) for c in spec["cells"]), default=0)
@@ -158,7 +158,7 @@ def sequential(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace
 
 
 def _final_trials(spec: Row, selected: Sequence[Path]) -> list[Trial]:
-    """The trials of a final job with the selected pairs; none for a cell that has no pair."""
+    """The trials of a final job with the selected pairs; cells without a pair have no trials."""
     trials = []
     for cell, path in zip(spec["cells"], selected, strict=True):
         (row,) = read_rows(path)

@@ -12,7 +12,7 @@ from snap.pipeline.training import Workplace, train
 
 
 def ladder(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
-    """Train every rung with the pair selected for the cell, so that only the switch differs."""
+    """Train every rung with the cell's selected pair, so that only the switches differ."""
     ((pair,),) = (read_rows(path) for path in inputs)
     rows: list[Row] = []
     if pair["alpha"]:

@@ -1,6 +1,6 @@
 """A configuration as typed data, and the jobs and trials that follow from it.
 
-Light to import. What a job is told is in specs.py, what it costs in work.py.
+This module imports quickly. Job specifications are in specs.py, cost estimates in work.py.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from snap.pipeline.config import complete
 from snap.protocol import Protocol
 from snap.trial import Configuration, Iid, Sequential, Trial
 
-NO_LAMBDA = "none"  # how a path spells the λ of a learner that has none
+NO_LAMBDA = "none"  # stands for λ in the paths of a learner that has none
 Pair = tuple[float | None, float]  # (η, α); η is None for a learner that has none
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What one optimum is sought for: a learner, a dataset, a configuration and a λ."""
+    """A learner, dataset, configuration and λ; the search finds one optimum for each cell."""
 
     learner: str
     dataset: str
@@ -45,9 +45,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Job:
-    """Cells that are computed together; `part` of `parts` where their points are spread.
+    """Cells that are computed together.
 
-    Of a search, cells of configurations that share their hidden layer follow each other.
+    If the points of the cells are spread over several jobs, this is job `part` of `parts`. In a
+    search job, cells of configurations that share a hidden layer are adjacent.
     """
 
     cells: tuple[Cell, ...]
@@ -72,7 +73,7 @@ class Plan:
 
     @classmethod
     def load(cls, config: Mapping[str, Any], schema: Path, paper: Path) -> Plan:
-        """Check a configuration against its schema and its meaning; errors name the key."""
+        """Make a plan from a configuration, after checking it; errors name the invalid key."""
         plan = cls(
             complete(config, yaml.safe_load(schema.read_text())),
             yaml.safe_load(paper.read_text()),
@@ -80,7 +81,7 @@ class Plan:
         plan._check()
         return plan
 
-    # What there is
+    # Cells and pairs
 
     @property
     def run(self) -> str:
@@ -110,9 +111,9 @@ class Plan:
         ]
 
     def layers(self, learner: str) -> dict[str, list[str]]:
-        """The configurations by what their search jobs are named after.
+        """The configurations, grouped by the layer that their search jobs are named after.
 
-        Where hidden layers that grow alike are shared, one is trained for all of them.
+        Configurations whose hidden layers grow alike share one, if the learner allows it.
         """
         layers: dict[str, list[str]] = {}
         for name in self.configurations(learner):
@@ -122,12 +123,12 @@ class Plan:
         return layers
 
     def layer(self, cell: Cell) -> str:
-        """What the search jobs of a cell are named after."""
+        """The layer that the search jobs of a cell are named after."""
         layers = self.layers(cell.learner)
         return next(layer for layer, names in layers.items() if cell.configuration in names)
 
     def cells(self, learner: str, dataset: str, configuration: str) -> list[Cell]:
-        """The cells of a family, in the order of λ."""
+        """The cells of a family, ordered by λ."""
         hidden = next(d["hidden"] for d in self.config["datasets"] if d["name"] == dataset)
         lambdas: list[float | None] = [None]
         if LEARNERS[learner].inhibits:
@@ -139,11 +140,11 @@ class Plan:
         return [cell for family in self.families for cell in self.cells(*family)]
 
     def searches_for(self, learner: str) -> bool:
-        """Whether a learner's pairs are searched for; the paper's tables give pairs (η, α) only."""
+        """Whether to search for a learner's pairs; the paper's tables only list pairs with an η."""
         return self.config["search"]["pairs"] is None or not LEARNERS[learner].inhibits
 
     def pairs(self, cell: Cell) -> list[Pair]:
-        """The (η, α) to try for a cell; a single one, from the paper's table, where it is given."""
+        """The (η, α) pairs to try for a cell; only the one from the paper's table if given."""
         learner = LEARNERS[cell.learner]
         if not learner.inhibits:
             return [(None, alpha) for alpha in sorted(map(float, self.section(learner)["alpha"]))]
@@ -155,7 +156,7 @@ class Plan:
         return list(itertools.product(etas, alphas))
 
     def paper_pair(self, cell: Cell) -> tuple[float, float] | None:
-        """The pair in the paper's table, if it has the cell."""
+        """The cell's pair in the paper's table, or None."""
         table = self.paper["pairs"].get(cell.dataset, {}).get(cell.configuration, {})
         for lambda_, (eta, alpha) in table.items():
             if float(lambda_) == cell.lateral_inhibition:
@@ -168,9 +169,9 @@ class Plan:
     # Jobs
 
     def jobs(self, stage: str, learner: str, dataset: str, name: str) -> list[Job]:
-        """How a stage's cells are put into jobs. Changes no result.
+        """The jobs that compute a stage's cells. The grouping does not affect results.
 
-        The name is that of a configuration, or for the search that of a layer.
+        `name` is the name of a configuration, or of a layer if the stage is the search.
         """
         names = self.layers(learner)[name] if stage == "search" else [name]
         cells = list(zip(*(self.cells(learner, dataset, one) for one in names), strict=True))
@@ -184,14 +185,14 @@ class Plan:
         return [Job(tuple(itertools.chain(*group))) for group in groups]
 
     def job(self, stage: str, learner: str, dataset: str, name: str, label: str) -> Job:
-        """The job whose label a path holds."""
+        """The job with this label, which is part of its paths."""
         for job in self.jobs(stage, learner, dataset, name):
             if job.label == label:
                 return job
         raise SnapError(f"no {stage} job {label} for {learner} {dataset} {name}")
 
     def points(self, job: Job, cell: Cell) -> list[Pair]:
-        """The pairs of a cell that a search job tries."""
+        """The pairs that a search job tries for a cell."""
         pairs = self.pairs(cell)
         size = math.ceil(len(pairs) / job.parts)
         return pairs[(job.part - 1) * size : job.part * size]
@@ -201,7 +202,7 @@ class Plan:
 
     @property
     def ladder_cells(self) -> list[Cell]:
-        """The cells that are trained with one protocol switch after the other changed."""
+        """The cells that are trained while protocol switches are changed one after the other."""
         wanted = self.config["ladder"]
         names = [Configuration.parse(name).name for name in wanted["configurations"]]
         return [
@@ -213,12 +214,12 @@ class Plan:
         ]
 
     def portrait_families(self, dataset: str) -> list[tuple[str, str, str]]:
-        """The families of a dataset whose weights are looked at."""
+        """The families of a dataset whose weights are recorded."""
         names = [Configuration.parse(name).name for name in self.config["portraits"]]
         return [f for f in self.families if f[1] == dataset and f[2] in names]
 
     def open_trial(self, stage: str, cell: Cell, seed: int) -> Trial:
-        """A trial whose pair is still open: η = 0 and α = 1 hold the places."""
+        """A trial whose pair is not yet known: η = 0 and α = 1 are placeholders."""
         return self.trial(stage, cell, 0.0 if LEARNERS[cell.learner].inhibits else None, 1.0, seed)
 
     def trial(self, stage: str, cell: Cell, eta: float | None, alpha: float, seed: int) -> Trial:
@@ -254,13 +255,13 @@ class Plan:
         )
 
     def _check(self) -> None:
-        """What a schema cannot say."""
+        """Check what a schema cannot express."""
         config = self.config
         for learner in LEARNERS.values():
             key = f"{learner.section}.configurations" if learner.section else "configurations"
             names = _named(key, lambda at=learner: self.configurations(at.name))
             if len(set(names)) < len(names):
-                raise SnapError(f"config key {key}: a configuration is named twice")
+                raise SnapError(f"config key {key}: a configuration is listed twice")
         if config["engine"] not in CHOICES:
             choices = ", ".join(CHOICES)
             raise SnapError(
@@ -271,9 +272,11 @@ class Plan:
         for number, name in enumerate(names):
             _named(f"datasets.{number}.name", lambda at=name: datasets.record(printable(at)))
         if len(set(names)) < len(names):
-            raise SnapError("config key datasets: a dataset is named twice")
+            raise SnapError("config key datasets: a dataset is listed twice")
         if self.run == "trials":
-            raise SnapError("config key run: results/trials is where finished trials are kept")
+            raise SnapError(
+                "config key run must not be trials: results/trials holds the finished trials"
+            )
         search = config["search"]
         if (search["grid"] is None) == (search["pairs"] is None):
             raise SnapError("config key search: give either grid or pairs, and null for the other")

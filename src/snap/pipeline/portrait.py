@@ -1,4 +1,4 @@
-"""Portraits: the weights of the best sequential trial of a family, watched. Not in the paper."""
+"""Portraits: how the weights of a family's best sequential trial develop. Not in the paper."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 def portrait(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
-    """Train the best sequential trial of each family again and watch its weights.
+    """Train the best sequential trial of each family again and record its weights.
 
-    Writes how strong and plastic they are over time and, beside it, the hidden weights at the end,
-    each array under the text of its trial. The store has these trials, but without their weights.
+    Writes the strength and plasticity of the weights over time to `output`. Writes the final hidden
+    weights to an .npz file next to it, each array under the text of its trial. The trials are
+    trained again because the store does not keep weights.
     """
     from snap.engines import resolve
 
@@ -45,12 +46,12 @@ def portrait(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) 
     write_result(output.with_suffix(".npz"), buffer.getvalue())
     if place.ledger is not None:
         values = [vars(result) for result in results]
-        place.ledger.unlink(missing_ok=True)  # portraits are trained from nothing every time
+        place.ledger.unlink(missing_ok=True)  # portraits are always trained from scratch
         write_ledger(place.ledger, values, values)
 
 
 def _best(trial: Trial, rows: Sequence[Row]) -> Trial | None:
-    """The trial with the λ of the highest mean accuracy, and its pair; None where all diverged."""
+    """The trial with the λ of the highest mean accuracy and its pair; None if all diverged."""
     cells: dict[tuple[str, str, str], list[float | None]] = {}
     for row in rows:
         if (row["learner"], row["configuration"]) == (trial.learner, trial.configuration.name):
@@ -69,7 +70,7 @@ def _best(trial: Trial, rows: Sequence[Row]) -> Trial | None:
 
 
 def _states(result: Result) -> list[Row]:
-    """A row per point, layer and quantity."""
+    """One row per point, layer and quantity."""
     who = identity(result.trial, result.engine)
     rows = []
     for point in result.history:

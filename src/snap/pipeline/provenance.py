@@ -1,4 +1,4 @@
-"""Where a run's results come from: config, software, machine, commit and cost."""
+"""The provenance of a run's results: config, software, machine, commit and cost."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ PACKAGES = {
     "pandas": "pandas",
     "matplotlib": "matplotlib",
 }
-RESTORED = "restored.json"  # in the folder of a run: where its restored trials come from
+RESTORED = "restored.json"  # file in a run's folder: where its restored trials come from
 
 
-def write(config: Mapping[str, Any], plan: Path, folder: Path, output: Path) -> None:
-    """Write what `collect` finds."""
-    found = collect(config, plan, folder)
-    write_atomically(output, json.dumps(found, indent=1, ensure_ascii=False).encode())
+def write(config: Mapping[str, Any], plan_file: Path, folder: Path, output: Path) -> None:
+    """Write the result of `collect` as JSON."""
+    provenance = collect(config, plan_file, folder)
+    write_atomically(output, json.dumps(provenance, indent=1, ensure_ascii=False).encode())
 
 
-def collect(config: Mapping[str, Any], plan: Path, folder: Path) -> dict[str, Any]:
-    """All that is known about a run; None for what this machine does not tell.
+def collect(config: Mapping[str, Any], plan_file: Path, folder: Path) -> dict[str, Any]:
+    """Return the provenance of a run; values that this machine does not provide are None.
 
-    `plan` is the run's plan.json, `folder` the folder whose commit is meant.
+    `plan_file` is the run's plan.json. `folder` is in the git repository whose commit is recorded.
     """
     now = datetime.datetime.now(datetime.UTC)
     return {
-        "run": str(config.get("run", plan.parent.name)),
+        "run": str(config.get("run", plan_file.parent.name)),
         "reduced": words(config),
         "date": now.isoformat(timespec="seconds"),
         "semantics": SEMANTICS,
@@ -50,21 +50,21 @@ def collect(config: Mapping[str, Any], plan: Path, folder: Path) -> dict[str, An
         "versions": {"python": platform.python_version()} | _versions(),
         "platform": platform.platform(),
         "hardware": {"cpu": _cpu(Path("/proc/cpuinfo")), "cores": _cores(), "memory": _memory()},
-        "costs": _costs(plan),
-        "restored": read_restored(plan.parent),
+        "costs": _costs(plan_file),
+        "restored": read_restored(plan_file.parent),
         "config": dict(config),
     }
 
 
 def _versions() -> dict[str, str | None]:
-    """Versions from the packages' metadata: importing torch to ask would take seconds."""
-    found: dict[str, str | None] = {}
+    """Versions from the packages' metadata: importing torch would take seconds."""
+    versions: dict[str, str | None] = {}
     for name, distribution in PACKAGES.items():
         try:
-            found[name] = metadata.version(distribution)
+            versions[name] = metadata.version(distribution)
         except metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            versions[name] = None
+    return versions
 
 
 def _cpu(cpuinfo: Path) -> str | None:
@@ -77,14 +77,14 @@ def _cpu(cpuinfo: Path) -> str | None:
 
 
 def _cores() -> int | None:
-    """Cores this process may use, which on a cluster are fewer than the machine has."""
+    """The number of cores this process may use; on a cluster, fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count()
 
 
 def _memory() -> int | None:
-    """Bytes of memory."""
+    """The memory of the machine in bytes."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -111,21 +111,22 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def read_restored(run: Path) -> list[dict[str, Any]]:
-    """The same, but for the config, of the published runs whose trials this one started from."""
+    """The provenance, without the config, of the published runs that this run was restored from."""
     try:
-        found: list[dict[str, Any]] = json.loads((run / RESTORED).read_text())
+        restored: list[dict[str, Any]] = json.loads((run / RESTORED).read_text())
     except FileNotFoundError:
         return []
-    return found
+    return restored
 
 
-def _costs(plan: Path) -> dict[str, Any] | None:
-    """What each stage trained and took, and the run as a whole; None for a run without a plan.
+def _costs(plan_file: Path) -> dict[str, Any] | None:
+    """The trials and times of each stage and of the whole run; None for a run without a plan.
 
-    Wall time is that of the latest run of each job, core time all training ever done for them.
+    A stage's wall time covers the latest run of each job; its core time covers all training ever
+    done for its jobs.
     """
     try:
-        found = costs(plan)
+        spent = costs(plan_file)
     except (OSError, ValueError, KeyError):
         return None
     stages = {
@@ -138,7 +139,7 @@ def _costs(plan: Path) -> dict[str, Any] | None:
             "wall_seconds": stage["job_seconds"],
             "core_seconds": stage["ever_trained_seconds"],
         }
-        for name, stage in found["stages"].items()
+        for name, stage in spent["stages"].items()
     }
-    whole = {key: found[key] for key in ("wall_seconds", "core_seconds", "training_seconds")}
+    whole = {key: spent[key] for key in ("wall_seconds", "core_seconds", "training_seconds")}
     return {"stages": stages, **whole}

@@ -1,4 +1,4 @@
-"""A published folder: the record of its files, and whether they are what it says."""
+"""Published folders: the record of their files, and a check of the files against it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RECORD = "record.json"
 
 
 def damaged(folder: Path) -> list[str]:
-    """Published files that are not what the record says, are missing, or are not in it."""
+    """The published files that are missing, differ from the record, or are not in it."""
     recorded = json.loads((folder / RECORD).read_text())["files"]
     present = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     wrong = present.symmetric_difference({*recorded, RECORD})

@@ -1,4 +1,4 @@
-"""In what way a run is smaller than the paper, in words that follow from its configuration."""
+"""Describe, from its configuration, how a run is smaller than the paper's."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 from snap.data.datasets import DATASETS
 from snap.trial import Iid, Sequential
 
-PAIRS, SEEDS = 25, 3  # of the grid in the paper's text, and of our final runs in full
+PAIRS, SEEDS = 25, 3  # of the grid in the paper's text; of the full final runs
 
 
 def reductions(config: Mapping[str, Any]) -> list[str]:
-    """What is less than in the full run: data, training, pairs, seeds."""
+    """The ways in which a run is smaller than the full run: data, training, pairs, seeds."""
     return [*_trained_less(config), *_tried_less(config)]
 
 
 def words(config: Mapping[str, Any]) -> str:
-    """The same in one line; empty for a run that is not reduced."""
+    """The reductions in one line; empty for a full run."""
     return ", ".join(reductions(config))
 
 
 def is_full(config: Mapping[str, Any]) -> bool:
-    """Whether its trials learn as much as the paper's; how many there are does not matter."""
+    """Whether each trial learns as much as the paper's; the number of trials does not matter."""
     return not _trained_less(config)
 
 
 def _trained_less(config: Mapping[str, Any]) -> list[str]:
-    """What makes a trial learn less than in the paper."""
+    """The ways in which a trial learns less than in the paper."""
     less = []
     for dataset in config["datasets"]:
         record = DATASETS[dataset["name"]]
@@ -49,7 +49,7 @@ def _trained_less(config: Mapping[str, Any]) -> list[str]:
 
 
 def _tried_less(config: Mapping[str, Any]) -> list[str]:
-    """How many pairs and seeds there are, where that is less than in the full run."""
+    """The numbers of pairs and seeds that are smaller than in the full run."""
     less = []
     if config["search"]["grid"] is not None:
         grid = config["grids"][config["search"]["grid"]]
@@ -62,7 +62,7 @@ def _tried_less(config: Mapping[str, Any]) -> list[str]:
 def _per_stage(
     config: Mapping[str, Any], key: str, full: int, stages: Mapping[str, str]
 ) -> list[str]:
-    """A number that two stages have, where it is below that of the full run; once if it is one."""
+    """A number per stage, if it is below that of the full run; once if it is the same in all."""
     values = {stage: config[stage][key] for stage in stages}
     counts = {stage: v if isinstance(v, int) else len(v) for stage, v in values.items()}
     thing = key.removesuffix("s")

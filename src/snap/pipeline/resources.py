@@ -1,11 +1,11 @@
-"""What this process was given to work with: cores, and on a cluster a job and perhaps a GPU."""
+"""The resources of this process: cores and, on a cluster, its SLURM job and GPUs."""
 
 from __future__ import annotations
 
 import os
 import socket
 
-# What OpenMP (and so torch), OpenBLAS, MKL, numexpr and numba look at when they are imported.
+# Read by OpenMP (and so torch), OpenBLAS, MKL, numexpr and numba when they are imported.
 LIMITS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -16,7 +16,7 @@ LIMITS = (
 
 
 def cores() -> int:
-    """The cores that this process may use: what SLURM or taskset left it, else all there are."""
+    """The number of cores this process may use; SLURM or taskset may have restricted it."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS
@@ -24,9 +24,9 @@ def cores() -> int:
 
 
 def bind(threads: int) -> int:
-    """Hold every library to this many threads, or to the cores there are if those are fewer.
+    """Limit every library to this many threads, or to the number of cores if that is smaller.
 
-    To be called before any of the libraries is imported. Returns the number.
+    Call this before any of the libraries is imported. Returns the number of threads.
     """
     threads = max(1, min(threads, cores()))
     os.environ.update(dict.fromkeys(LIMITS, str(threads)))
@@ -34,18 +34,18 @@ def bind(threads: int) -> int:
 
 
 def slurm_job() -> str | None:
-    """The SLURM job that this process is part of, as squeue names it."""
+    """The SLURM job of this process, with the id that squeue shows."""
     array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
     return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID")
 
 
 def gpus() -> str:
-    """The GPUs that this process may use, if a cluster granted some; empty otherwise."""
+    """The GPUs that the cluster granted to this process; empty if none."""
     return os.environ.get("CUDA_VISIBLE_DEVICES", "")
 
 
 def text(threads: int) -> str:
-    """All of it in a line for the log."""
+    """The resources in one line, for the log."""
     job = slurm_job()
     parts = [f"on {socket.gethostname()}", f"threads: {threads}", f"cores: {cores()}"]
     if job is not None:

@@ -1,8 +1,9 @@
-"""Go on from published results: their trials, back in the store of finished ones.
+"""Restore the trials of published results to the store of finished trials.
 
-Published tables tell of a final run all that later steps ask of its trial, and of a searched pair
-only its accuracy after the last epoch. A trial restored from the latter serves a search, and is
-trained when its history is asked for. The ladder and the portraits are trained anew.
+For a final run, the published tables contain everything that later steps need. For a search, they
+contain only the accuracy of each pair after the last epoch. A search can use a trial restored from
+them; a step that needs the trial's history trains it again. The ladder and the portraits are not
+restored: they are trained again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from snap.trial import SEMANTICS, Trial
 
 
 def restore(published: Path, results: Path) -> dict[str, int]:
-    """Put the trials of a published run into the store; how many were missing, by engine."""
+    """Put the trials of a published run into the store; return how many were missing, by engine."""
     provenance = _provenance(published)
     plan = Plan(provenance["config"], {})
     missing: dict[Path, tuple[TrialStore, Trial, Row]] = {}
@@ -47,7 +48,7 @@ def restore(published: Path, results: Path) -> dict[str, int]:
 
 
 def _note(provenance: Mapping[str, Any], folder: Path) -> None:
-    """Note in the folder of a run where its trials come from: runs by their dates, each once."""
+    """Record in a run's folder which published runs its trials come from, each run once."""
     own = {key: value for key, value in provenance.items() if key not in ("config", "restored")}
     earlier = [*read_restored(folder), *provenance.get("restored", []), own]
     content = list({part["date"]: part for part in earlier}.values())
@@ -60,20 +61,20 @@ def _provenance(published: Path) -> dict[str, Any]:
         provenance: dict[str, Any] = json.loads((published / "provenance.json").read_text())
     except FileNotFoundError as error:
         raise SnapError(
-            f"{published} holds no published run: {error.filename} is missing"
+            f"{published} is not a published run: {error.filename} is missing"
         ) from None
     if wrong:
-        raise SnapError(f"{published}: not what was published: {', '.join(wrong)}")
+        raise SnapError(f"{published}: files do not match the record: {', '.join(wrong)}")
     if provenance["semantics"] != SEMANTICS:
         raise SnapError(
             f"{published} was trained by version {provenance['semantics']} of the training rules,"
-            f" and this is version {SEMANTICS}: none of its trials can be used"
+            f" but this is version {SEMANTICS}: its trials cannot be used"
         )
     return provenance
 
 
 def _trials(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
-    """Every trial that the tables tell of, with its engine and its result: whole ones first."""
+    """Every trial in the tables, with its engine and its result; those with a history first."""
     sequences = _sequences(tables)
     for row in _rows(tables / "sequential.csv"):
         yield *trial_of(plan, "sequential", row), _outcome(row) | sequences[key(row)]
@@ -93,7 +94,7 @@ def _trials(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
 
 
 def _outcome(row: Row) -> Row:
-    """How a trial ended."""
+    """The final accuracy of a trial, its divergence and its number of samples."""
     outcome: Row = {"accuracy": number(row["accuracy"])}
     outcome["diverged"] = int(row["diverged"]) if row["diverged"] else None
     if row.get("samples"):
@@ -103,11 +104,11 @@ def _outcome(row: Row) -> Row:
 
 def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
     """The matrix and the history of every sequential trial."""
-    found: dict[tuple[str, ...], Row] = {}
+    sequences: dict[tuple[str, ...], Row] = {}
 
     def of(row: Row) -> Row:
         empty: Row = {"matrix": [], "epochs_per_task": [], "reached": [], "history": []}
-        return found.setdefault(key(row), empty)
+        return sequences.setdefault(key(row), empty)
 
     for row in _rows(tables / "matrix.csv"):
         sequence = of(row)
@@ -122,7 +123,7 @@ def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
         point = {"task": int(row["training"]), "epoch": int(row["epoch"]), "tasks": tasks}
         point |= {"accuracy": number(row["accuracy"]), "samples": int(row["samples"])}
         of(row)["history"].append(point)
-    return found
+    return sequences
 
 
 def _rows(path: Path) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Which trial a row of a tidy table is about, and which engine trained it."""
+"""Find the trial of a row of a tidy table, and the engine that trained it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from snap.errors import SnapError
 from snap.pipeline.plan import Plan
 from snap.trial import Trial
 
-# Together they tell the trials of one stage of a run apart.
+# These columns identify a trial within one stage of a run.
 KEY = ("learner", "dataset", "configuration", "lambda", "eta", "alpha", "seed")
 
 
@@ -22,7 +22,7 @@ def number(text: str) -> float | None:
 
 
 def trial_of(plan: Plan, stage: str, row: Mapping[str, str]) -> tuple[Trial, str]:
-    """The trial of a row and the engine that trained it: the row holds the hash of both."""
+    """The trial of a row and the engine that trained it, found by the fingerprint in the row."""
     for cell in plan.cells(row["learner"], row["dataset"], row["configuration"]):
         if cell.lateral_inhibition == number(row["lambda"]):
             pair = number(row["eta"]), float(row["alpha"])
@@ -30,10 +30,10 @@ def trial_of(plan: Plan, stage: str, row: Mapping[str, str]) -> tuple[Trial, str
             for fingerprint, engine in fingerprints(trial):
                 if fingerprint == row["trial"]:
                     return trial, engine
-    raise SnapError(f"the {stage} table has a trial that its run cannot have: {row['trial']}")
+    raise SnapError(f"the {stage} table has a trial that is not part of its run: {row['trial']}")
 
 
 def fingerprints(trial: Trial) -> Iterator[tuple[str, str]]:
-    """The name of a trial's file, by each engine that may have trained it."""
+    """The fingerprint of a trial for each engine that may have trained it, with the engine."""
     for engine in ENGINES:
         yield trial.fingerprint(trial.record.checksum, engine), engine

@@ -1,4 +1,4 @@
-"""Results as rows: the columns of every kind of file, and reading and writing them as CSV."""
+"""Results as rows: the columns of every kind of file, and functions to read and write CSV."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ COLUMNS = {
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    """Rows as CSV; numbers in their canonical text, what is missing as nothing."""
+    """Write rows as CSV: numbers in their canonical text, missing values empty."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
@@ -73,15 +73,15 @@ def _text(value: Any) -> str:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Rows of a CSV file as they stand: text."""
+    """Read the rows of a CSV file; all values are text."""
     return list(csv.DictReader(io.StringIO(read_result(path).decode(), newline="")))
 
 
 def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
-    """One tidy table from the files of many jobs; it says which run it is from.
+    """Write one tidy table from the files of many jobs, with a column that names the run.
 
-    It has the columns of its kind, which its name says, even where there is nothing to put in. Rows
-    of one cell stand together, in the order in which they came.
+    The file name determines the kind of table. All columns of that kind are written, even if they
+    are empty. Rows of one cell are adjacent and keep their order.
     """
     columns: list[str] = ["run", *COLUMNS[output.stem]]
     rows: list[Row] = []
@@ -90,7 +90,7 @@ def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
         reader = csv.DictReader(io.StringIO(read_result(path).decode(), newline=""))
         columns += [name for name in reader.fieldnames or () if name not in columns]
         rows += [{"run": named, **row} for row in reader]
-    # How cells are put into jobs must not show.
+    # The table must not depend on how cells are grouped into jobs.
     cells: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         cells.setdefault(tuple(row.get(name, "") for name in CELL), []).append(row)

@@ -1,4 +1,4 @@
-"""What SLURM knows of the jobs of a run, asked for by the name that they share."""
+"""Query and cancel the SLURM jobs of a run, which share one name."""
 
 from __future__ import annotations
 
@@ -9,49 +9,50 @@ from snap.errors import SnapError
 
 
 def core_seconds(name: str) -> dict[str, float]:
-    """The core seconds that each job of this name has been given so far, failed ones included.
+    """The core seconds allocated so far to each job of this name, including failed jobs.
 
-    Of a job that SLURM itself started again, those since then.
-
-    SLURM itself forgets a job some minutes after its end (MinJobAge), so ask now and then. Where it
-    does not answer, nothing is known.
+    For a job that SLURM requeued, only the time since its last start counts. SLURM forgets a job
+    some minutes after its end (MinJobAge), so call this regularly. If SLURM does not answer, the
+    result is empty.
     """
-    found = {}
+    allocated = {}
     for line in _queue(name, "%i|%C|%M", "--states=all") or ():
         job, cores, used = line.split("|")
         if (seconds := _seconds(used)) > 0:
-            found[job] = seconds * int(cores)
-    return found
+            allocated[job] = seconds * int(cores)
+    return allocated
 
 
 def cancel(name: str, patience: float = 60) -> int:
-    """End the jobs of this name, and wait until they have ended. How many there were.
+    """Cancel the jobs of this name, wait until they have ended, and return how many there were.
 
-    Those that run are killed outright: asked to end, a Snakemake in them would delete the results
-    that it was about to report.
+    Running jobs are killed with SIGKILL: on SIGTERM, Snakemake inside a job would delete the
+    results that it was about to report.
     """
     waiting = _left(name)
     if not waiting:
         return 0
-    for how in (["--signal=KILL", "--full"], []):  # the second is for those that do not run yet
+    for how in (["--signal=KILL", "--full"], []):  # the second cancels pending jobs
         subprocess.run(["scancel", "--quiet", *how, f"--name={name}"], check=False)
     deadline = time.monotonic() + patience
     while left := _left(name):
         if time.monotonic() > deadline:
-            raise SnapError(f"SLURM jobs of an earlier run do not end: {', '.join(left)}")
+            raise SnapError(
+                f"SLURM jobs of an earlier run could not be cancelled: {', '.join(left)}"
+            )
         time.sleep(0.5)
     return len(waiting)
 
 
 def _left(name: str) -> list[str]:
-    found = _queue(name, "%i")
-    if found is None:
+    jobs = _queue(name, "%i")
+    if jobs is None:
         raise SnapError("SLURM does not say whether jobs of an earlier run are left: try again")
-    return found
+    return jobs
 
 
 def _queue(name: str, form: str, *options: str) -> list[str] | None:
-    """A line for each job, or task of an array; None where SLURM does not answer."""
+    """One line per job or array task; None if SLURM does not answer."""
     command = ["squeue", "--noheader", "--array", f"--name={name}", f"--format={form}", *options]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -61,12 +62,12 @@ def _queue(name: str, form: str, *options: str) -> list[str] | None:
 
 
 def _seconds(text: str) -> float:
-    """Seconds in SLURM's [days-][[hours:]minutes:]seconds."""
+    """Parse SLURM's [days-][[hours:]minutes:]seconds; return 0 for an invalid time."""
     days, _, rest = text.rpartition("-")
     try:
         seconds = 0
         for part in rest.split(":"):
             seconds = 60 * seconds + int(part)
         return float(seconds + 86_400 * int(days or 0))
-    except ValueError:  # INVALID, of a job that has not started
+    except ValueError:  # a job that has not started has INVALID
         return 0.0

@@ -1,4 +1,4 @@
-"""What each job of the workflow is told: JSON that holds all that its result depends on."""
+"""The specification of each job: JSON with everything that its result depends on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from snap.pipeline.plan import Cell, Job, Plan
 from snap.protocol import LADDER
 from snap.trial import SEMANTICS
 
-# The version of what the steps after training write. Raise it when a selection rule or a column
-# changes: the steps are then done again, and nothing is trained for it.
+# The version of the output of the steps after training. Increase it when a selection rule or a
+# column changes: those steps then run again, but nothing is trained again.
 FORMAT = 1
 
 
@@ -46,7 +46,7 @@ def final(plan: Plan, stage: str, job: Job) -> str:
 
 
 def ladder(plan: Plan, cell: Cell) -> str:
-    """The rungs: a switch and, for every seed, the i.i.d. and the sequential trial."""
+    """The rungs of the ladder: a switch and, per seed, an i.i.d. and a sequential trial."""
     rungs = []
     for switch, protocol in LADDER:
         trials = {
@@ -61,7 +61,7 @@ def ladder(plan: Plan, cell: Cell) -> str:
 
 
 def portrait(plan: Plan, dataset: str) -> str:
-    """One sequential trial per family; its λ and pair are those that did best."""
+    """One sequential trial per family; the job fills in the best λ and pair."""
     seed = plan.seeds("sequential")[0]
     trials = [
         plan.open_trial("sequential", plan.cells(*family)[0], seed).text

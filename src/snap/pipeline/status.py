@@ -1,8 +1,8 @@
-"""How far a run is: what is done, what is running, and how long it may take.
+"""The progress of a run: what is done, what is running, and how long it may still take.
 
-`plan.json` holds every job of the run with the trials it trains and a rough cost. A job that trains
-keeps a heartbeat, a small file that says what it is doing, and removes it when it ends. Nothing
-else is needed to tell the state of a run from any terminal.
+`plan.json` lists every job of the run with the number of its trials and a rough cost. A training
+job writes a heartbeat, a small file that says what it is doing, and removes it when it ends. From
+these files, the state of a run can be read in any terminal.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from snap.pipeline import slurm
 from snap.trial import Trial
 
 LEDGER = ("trials", "trained", "diverged", "training_seconds", "ever_trained_seconds")
-STALE = 120  # seconds without a heartbeat after which a job is taken for dead
+STALE = 120  # seconds without a heartbeat after which a job counts as dead
 
 
 class Heartbeat:
-    """What a job is doing, in a file, at most once a second."""
+    """A file that says what a job is doing; progress updates it at most once a second."""
 
     def __init__(
         self, folder: Path | None, label: str, total: int, done: int, threads: int = 1
@@ -75,9 +75,10 @@ def write_plan(
     jobs: Sequence[Mapping[str, Any]],
     slurm: str | None = None,
 ) -> None:
-    """Write what a run consists of. Each job has stage, output and benchmark, trials and cost.
+    """Write plan.json. Each job has stage, output, ledger, benchmark, trials and cost.
 
-    On a cluster nobody knows how many cores there will be: None, and the name of the SLURM jobs.
+    On a cluster, the number of cores is unknown: `cores` is None, and `slurm` is the name of the
+    SLURM jobs.
     """
     content = {
         "run": run,
@@ -91,27 +92,27 @@ def write_plan(
 
 
 def end_plan(path: Path) -> None:
-    """Note that the run has ended, well or not."""
+    """Record that the run has ended, whether or not it succeeded."""
     content = json.loads(path.read_text()) | {"ended": time.time()}
     write_atomically(path, json.dumps(content).encode())
 
 
 def plan_file_of(results: Path, run: str | None) -> Path:
-    """The plan of a run, or of the one that was started last."""
+    """The plan.json of a run, or of the run that was started last."""
     if run is not None:
-        plan = results / run / "plan.json"
-        if not plan.is_file():
+        plan_file = results / run / "plan.json"
+        if not plan_file.is_file():
             raise SnapError(f"no run {run!r} has been started in {results}")
-        return plan
-    plans = sorted(results.glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
-    if not plans:
+        return plan_file
+    plan_files = sorted(results.glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
+    if not plan_files:
         raise SnapError(f"no run has been started in {results}: try make reproduce")
-    return plans[-1]
+    return plan_files[-1]
 
 
-def state(plan: Path) -> dict[str, Any]:
-    """Where a run stands: jobs and trials by stage, what is running, seconds left."""
-    content = json.loads(plan.read_text())
+def state(plan_file: Path) -> dict[str, Any]:
+    """The state of a run: jobs and trials by stage, what is running, seconds left."""
+    content = json.loads(plan_file.read_text())
     stages: dict[str, dict[str, float]] = {}
     for job in content["jobs"]:
         stage = stages.setdefault(
@@ -129,7 +130,7 @@ def state(plan: Path) -> dict[str, Any]:
             stage["trials_done"] += job["trials"]
         else:
             stage["cost_left"] += job["cost"]
-    running = _heartbeats(plan.parent / "heartbeats")
+    running = _heartbeats(plan_file.parent / "heartbeats")
     outputs = {job["output"]: job for job in content["jobs"]}
     for beat in running:
         job = outputs.get(beat["job"])
@@ -137,7 +138,7 @@ def state(plan: Path) -> dict[str, Any]:
             share = (beat["done"] + beat["share"]) / max(beat["trials"], 1)
             stages[job["stage"]]["trials_done"] += beat["done"]
             stages[job["stage"]]["cost_left"] -= share * job["cost"]
-    # What a stage's trials took, against the guess for them, corrects the guess for the rest.
+    # Scale the guess for the rest of a stage by the ratio of measured to guessed time so far.
     left = sum(
         stage["cost_left"] * (stage["spent"] / stage["guess"] if stage["guess"] else 1.0)
         for stage in stages.values()
@@ -147,7 +148,7 @@ def state(plan: Path) -> dict[str, Any]:
 
 
 def _done(job: Mapping[str, Any], started: float) -> bool:
-    """Whether a job's output is there, and is not an old one that is due to be made anew."""
+    """Whether a job's output exists and is not an old one that is due to be made again."""
     try:
         made = Path(job["output"]).stat().st_mtime
     except OSError:
@@ -156,26 +157,26 @@ def _done(job: Mapping[str, Any], started: float) -> bool:
 
 
 def ledger_of(job: Mapping[str, Any]) -> dict[str, float]:
-    """What a job has trained."""
+    """The ledger of a job; all zeros if there is none."""
     try:
-        found = json.loads(Path(job["ledger"]).read_text())
+        ledger = json.loads(Path(job["ledger"]).read_text())
     except (OSError, ValueError):
-        found = {}
-    return {key: float(found.get(key, 0)) for key in LEDGER}  # older ones held less
+        ledger = {}
+    return {key: float(ledger.get(key, 0)) for key in LEDGER}  # older ledgers have fewer keys
 
 
 def _heartbeats(folder: Path) -> list[dict[str, Any]]:
-    """Jobs that are alive, by their heartbeats."""
-    found = []
+    """The heartbeats of the jobs that are alive."""
+    beats = []
     for path in sorted(folder.glob("*.json")):
         try:
             beat = json.loads(path.read_text())
-        except (OSError, ValueError):  # it has just ended
+        except (OSError, ValueError):  # the job has just ended
             continue
         gone = beat["host"] == socket.gethostname() and not Path(f"/proc/{beat['pid']}").exists()
         if not gone and time.time() - beat["at"] < STALE:
-            found.append(beat)
-    return found
+            beats.append(beat)
+    return beats
 
 
 def duration(seconds: float) -> str:
@@ -191,17 +192,17 @@ def duration(seconds: float) -> str:
 
 
 def announcement(core_hours: float, cores: int | None) -> str:
-    """What a whole run may take, before it starts; days are worth a thought."""
-    text = f"Training from nothing takes about {core_hours:,.1f} core hours"
+    """A rough duration of a whole run, printed before it starts, with a warning if it is days."""
+    text = f"Training from scratch takes about {core_hours:,.1f} core hours"
     if cores:
         text += f": {duration(3600 * core_hours / cores)} on {cores} cores"
     if core_hours > 24 * (cores or 100):
-        text += ". That is days: Ctrl-C stops it, a smaller grid makes it shorter"
+        text += ". This takes days: press Ctrl-C to stop, or choose a smaller grid"
     return text + "."
 
 
 def line(now: Mapping[str, Any]) -> str:
-    """A run's state in one line."""
+    """The state of a run in one line."""
     parts = [
         f"{name} {stage['trials_done']:.0f}/{stage['trials']:.0f}"
         for name, stage in now["stages"].items()
@@ -214,7 +215,7 @@ def line(now: Mapping[str, Any]) -> str:
 
 
 def report(now: Mapping[str, Any]) -> str:
-    """A run's state for people: a bar for every stage, and what is running."""
+    """The state of a run as text: a progress bar for each stage, and what is running."""
     lines = [line(now)]
     for name, stage in now["stages"].items():
         total, done = stage["trials"], stage["trials_done"]
@@ -224,7 +225,7 @@ def report(now: Mapping[str, Any]) -> str:
         host = "" if beat["host"] == socket.gethostname() else f" on {beat['host']}"
         lines.append(
             f"  running{host}: {beat['job']}: trial {min(beat['done'] + 1, beat['trials'])}"
-            f" of {beat['trials']}, {beat['share']:.0%} through it"
+            f" of {beat['trials']}, {beat['share']:.0%} done"
         )
     if not now["running"]:
         lines.append("  nothing is training right now")
@@ -232,12 +233,12 @@ def report(now: Mapping[str, Any]) -> str:
 
 
 class Announcer:
-    """Says a run's state every so many seconds, and once more when the run ends."""
+    """Prints the state of a run every `every` seconds, and once more when the run ends."""
 
-    def __init__(self, plan: Path, every: float = 20) -> None:
-        self.plan, self.every = plan, every
+    def __init__(self, plan_file: Path, every: float = 20) -> None:
+        self.plan_file, self.every = plan_file, every
         self.allocated: dict[str, float] = {}  # core seconds of each SLURM job
-        self.asked = 0.0
+        self.last_query = 0.0
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self._work, daemon=True)
 
@@ -246,23 +247,23 @@ class Announcer:
 
     def stop(self) -> None:
         self.ended.set()
-        self.asked = 0.0
+        self.last_query = 0.0
         self._say()
-        end_plan(self.plan)
+        end_plan(self.plan_file)
 
     def _work(self) -> None:
         while not self.ended.wait(self.every):
             self._say()
 
     def _say(self) -> None:
-        """Say the state, and note what the run has taken so far."""
-        print(line(state(self.plan)), file=sys.stderr, flush=True)
-        content = json.loads(self.plan.read_text())
+        """Print the state, and record the time that the run has taken so far."""
+        print(line(state(self.plan_file)), file=sys.stderr, flush=True)
+        content = json.loads(self.plan_file.read_text())
         took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
         if content["slurm"] is not None:
-            if time.time() - self.asked >= 60:  # seldom enough not to be a burden
-                self.asked = time.time()
+            if time.time() - self.last_query >= 60:  # limits the load on SLURM
+                self.last_query = time.time()
                 self.allocated |= slurm.core_seconds(content["slurm"])
             took["allocated"] = self.allocated
-        path = self.plan.parent / "invocations" / f"{content['started']:.0f}.json"
+        path = self.plan_file.parent / "invocations" / f"{content['started']:.0f}.json"
         write_atomically(path, json.dumps(took).encode())

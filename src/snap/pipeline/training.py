@@ -1,4 +1,4 @@
-"""Train the trials of a job, except for those that are in the store already."""
+"""Train the trials of a job, except those that are already in the store."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from snap.pipeline.status import Heartbeat
 from snap.pipeline.trial_store import TrialStore
 from snap.trial import Trial
 
-if TYPE_CHECKING:  # numpy comes with it
+if TYPE_CHECKING:  # this imports numpy
     from snap.experiments import Result
 
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where a job finds its data and keeps its trials, and where it says what it does."""
+    """Where a job reads its data, stores its trials, and reports its progress."""
 
     store: Path
     data: Path | None = None
     threads: int = 1
     heartbeats: Path | None = None  # the folder of heartbeats
-    ledger: Path | None = None  # the file that counts what was trained
-    label: str = ""  # what the heartbeat calls the job
+    ledger: Path | None = None  # the file with counts and times of training
+    label: str = ""  # the name of the job in its heartbeat
 
 
 def log(line: str) -> None:
@@ -41,10 +41,9 @@ def log(line: str) -> None:
 def train(
     trials: Sequence[Trial], engine: str, place: Workplace, history: bool = True
 ) -> list[Row]:
-    """Results of the trials as dictionaries: from the store where they are, else trained.
+    """Return the results of the trials as dictionaries; train those that are not in the store.
 
-    A result that was restored from a search table has no history. It counts only where no
-    `history` is needed.
+    Results restored from a search table have no history. They are used only if `history` is False.
     """
     from snap.engines import resolve
 
@@ -62,7 +61,7 @@ def train(
         f" with engine {engine} on {device}"
     )
     if missing and device == "cpu" and resources.gpus():
-        log("the GPU that was granted is not used: torch finds no CUDA, or another engine is set")
+        log("the granted GPU is not used: torch finds no CUDA, or another engine is configured")
 
     def finished(result: Result) -> None:
         store.put(result)
@@ -84,7 +83,7 @@ def run_trials(
     finished: Any = lambda result: None,
     record: bool = False,
 ) -> list[Result]:
-    """Train trials, the last of `of`, with a heartbeat and a line in the log for each."""
+    """Train the trials that are left of a job's `of`, with a heartbeat and a log line for each."""
     from snap.data.store import load
     from snap.experiments import run
 
@@ -116,7 +115,7 @@ def run_trials(
 def write_ledger(
     ledger: Path, results: Iterable[Mapping[str, Any]], trained: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Count the trials of a job, those it has trained now, and the time that training took."""
+    """Write the number of a job's trials, how many it trained now, and the training time."""
     results, trained = list(results), list(trained)
     seconds = sum(result["seconds"] for result in trained)
     account = {
@@ -130,7 +129,7 @@ def write_ledger(
 
 
 def _earlier(ledger: Path) -> float:
-    """Training time from earlier runs of the job."""
+    """The training time of earlier runs of the job."""
     try:
         return float(json.loads(ledger.read_text())["ever_trained_seconds"])
     except (OSError, ValueError, KeyError):

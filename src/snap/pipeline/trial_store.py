@@ -1,10 +1,10 @@
-"""The store of finished trials: what makes a changed configuration train only what is new.
+"""The store of finished trials. It lets a changed configuration train only what is new.
 
-A trial's file is named by its fingerprint, which covers everything that can change the result, and
-appears only when complete. So a job that is killed loses at most the trials under way, a grid that
-grew trains the new points only, and two jobs that want the same trial share it. Snakemake knows
-nothing of these files: deleting the folder costs time and nothing else. (Its own `update()` outputs
-would keep the points of one job only, and lose them when the job's other parameters change.)
+A trial's file is named by its fingerprint, which covers everything that can change the result.
+Files are written atomically. So a killed job loses only its unfinished trials, a larger grid trains
+only the new points, and jobs with the same trial share it. Snakemake does not track these files:
+deleting the folder only costs time. (Snakemake's own `update()` outputs would keep the points of
+one job only, and lose them when the job's other parameters change.)
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from snap.files import write_atomically
 from snap.trial import Trial
 
-if TYPE_CHECKING:  # numpy comes with it
+if TYPE_CHECKING:  # this imports numpy
     from snap.experiments import Result
 
 
 class TrialStore:
-    """Finished trials in a folder. `say` is told of each that cannot be trusted."""
+    """Finished trials in a folder. `say` is called with a message for each damaged file."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class TrialStore:
         return self.folder / name[:2] / f"{name}.json"
 
     def get(self, trial: Trial) -> dict[str, Any] | None:
-        """The result, if it is there and is what was written; a damaged file counts as absent."""
+        """The result of a trial; None if it is missing or its file is damaged."""
         path = self.path(trial)
         if not path.exists():
             return None
@@ -48,7 +48,7 @@ class TrialStore:
             result: dict[str, Any] = _read(path)["result"]
             if result["trial"] == trial.text:
                 return result
-            wrong = "holds another trial"
+            wrong = "contains another trial"
         self.say(f"{path} {wrong}: the trial is trained again")
         return None
 
@@ -56,13 +56,13 @@ class TrialStore:
         self.keep(result.trial, result.to_dict())
 
     def keep(self, trial: Trial, values: dict[str, Any]) -> None:
-        """Write a result that is given as a dictionary."""
+        """Store a result that is given as a dictionary."""
         content = {"sha256": _digest(values), "result": values}
         write_atomically(self.path(trial), json.dumps(content).encode())
 
 
 def damage(path: Path) -> str | None:
-    """What is wrong with a trial's file; None if it is what was written."""
+    """What is wrong with a trial's file; None if it is intact."""
     try:
         content = _read(path)
         intact = content["sha256"] == _digest(content["result"])
@@ -70,7 +70,7 @@ def damage(path: Path) -> str | None:
         return f"cannot be read ({error.strerror})"
     except (ValueError, KeyError, TypeError):
         return "is not a trial's result"
-    return None if intact else "is not what was written"
+    return None if intact else "does not match its checksum"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whether files are what their records say: datasets, finished trials, and the results of runs."""
+"""Check files against their recorded checksums: datasets, finished trials, results of runs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from snap.pipeline.trial_store import damage
 
 @dataclass(frozen=True)
 class Checked:
-    """A file that was looked at, and what is wrong with it, if anything is."""
+    """A checked file and what is wrong with it; `fault` is None for an intact file."""
 
     path: Path
     fault: str | None
 
     def remove(self) -> None:
-        """Take it away, so that the next run makes it again."""
+        """Delete the file and its record, so that the next run makes it again."""
         record_of(self.path).unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
 
 
 def check(results: Path, data: Path) -> Iterator[Checked]:
-    """Look at every file of which it is known what it should be."""
+    """Check every file that has a recorded checksum."""
     for dataset in DATASETS:
         if (data / dataset).is_dir():
             for path, wrong in store.faults(dataset, data).items():

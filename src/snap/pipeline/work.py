@@ -1,4 +1,4 @@
-"""The training jobs of a plan: the pieces of their paths, their trials, and a rough cost."""
+"""The training jobs of a plan: the wildcards of their paths, their trials, and a rough cost."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from snap.protocol import LADDER
 
 STAGES = ("search", "iid", "sequential", "ladder", "portrait")
 
-# For estimates before anything has been measured.
+# Used for estimates before anything has been measured.
 SECONDS_PER_WEIGHT_ROW = 0.17e-6  # per sample and hidden neuron, on one core
 
 Work = dict[str, Any]
 
 
 def work_of(plan: Plan, stage: str) -> list[Work]:
-    """Every training job of a stage. A cost is in seconds on one core."""
+    """Every training job of a stage. Costs are in seconds on one core."""
     if stage == "ladder":
         return [_ladder(plan, cell) for cell in plan.ladder_cells]
     if stage == "portrait":
@@ -37,7 +37,7 @@ def work_of(plan: Plan, stage: str) -> list[Work]:
 
 
 def core_hours(plan: Plan) -> float:
-    """What all training of a plan would take on one core, roughly, if none of it were done."""
+    """A rough estimate of the core hours needed to train a whole plan from scratch."""
     return float(sum(work["cost"] for stage in STAGES for work in work_of(plan, stage)) / 3600)
 
 
@@ -57,13 +57,13 @@ def _search(plan: Plan) -> list[Work]:
 
 
 def _layer_cost(plan: Plan, stage: str, job: Job) -> float:
-    """What a hidden layer of the job costs."""
+    """The cost of one hidden layer of a job."""
     cell = job.cells[0]
     return _samples(plan, stage, cell.dataset) * cell.hidden * SECONDS_PER_WEIGHT_ROW
 
 
 def _ladder(plan: Plan, cell: Cell) -> Work:
-    # The last rung is a trial of the final runs.
+    # The last rung is not counted: its trials are those of the final runs.
     trials = 2 * (len(LADDER) - 1) * len(plan.seeds("ladder"))
     samples = sum(_samples(plan, stage, cell.dataset) for stage in ("iid", "sequential")) / 2
     cost = trials * samples * cell.hidden * SECONDS_PER_WEIGHT_ROW
@@ -79,7 +79,7 @@ def _portrait(plan: Plan, dataset: str) -> Work:
 
 
 def _samples(plan: Plan, stage: str, dataset: str) -> float:
-    """Samples of a trial, roughly: a task in sequence takes a quarter of its epochs."""
+    """The rough number of samples of a trial; a sequential task takes a quarter of its epochs."""
     samples = plan.config["limits"]["train"] or DATASETS[dataset].training_samples
     if stage == "sequential":
         return float(samples * (1 + plan.config["sequential"]["max_epochs"] / 4))
