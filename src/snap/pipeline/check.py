@@ -17,7 +17,7 @@ from snap.numbers import number_text
 from snap.pipeline.jobs import optimum
 from snap.pipeline.plan import Cell, Plan
 from snap.pipeline.row_trials import fingerprints, key, number
-from snap.pipeline.rows import Row, read_rows
+from snap.pipeline.rows import COLUMNS, Row, read_rows
 from snap.protocol import LADDER
 from snap.trial import Trial
 
@@ -28,19 +28,7 @@ SelectedPair = tuple[float | None, float | None]  # both are None for a cell wit
 
 def check(plan: Plan, folder: Path) -> dict[str, int]:
     """Return the number of rows of each table; the error names each table that differs."""
-    tables = {
-        name: read_rows(folder / f"{name}.csv")
-        for name in (
-            "search",
-            "selected",
-            "iid",
-            "sequential",
-            "matrix",
-            "curve",
-            "ladder",
-            "consolidation",
-        )
-    }
+    tables = {name: read_rows(folder / f"{name}.csv") for name in COLUMNS}
     faults = list(_faults(plan, tables))
     if faults:
         raise SnapError(
