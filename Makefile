@@ -1,4 +1,4 @@
-# make test works on a machine with Python 3.11 or newer and make, and nothing else set up.
+# make test needs only make and Python 3.11 or newer.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,10 +7,10 @@ SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
 .PHONY: help reproduce paper test test-slurm test-random test-kill lint format bench load variations restore publish clean rulegraph
 
-help:  ## say what there is
+help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-# Made again when the pinned versions change. The stamp comes last: half an install does not count.
+# Rebuilt when the pinned versions change. The stamp is written last, so a partial install does not count.
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "$(PYTHON) is older than 3.11: try make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -19,7 +19,7 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/snap compile
 	@touch $@
 
-# PROFILE=profiles/slurm runs it on a cluster. No shell in between, so that a signal to make reaches it.
+# PROFILE=profiles/slurm runs on a cluster. The command needs no shell, so that signals to make reach run.py.
 define run
 	@$(BIN)/python workflow/run.py $(1) $(if $(PROFILE),--workflow-profile $(PROFILE))
 endef
@@ -35,15 +35,15 @@ paper: $(VENV)/installed  ## the whole paper: hours, resumable
 test: $(VENV)/installed lint  ## run every test
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
-test-slurm: $(VENV)/installed  ## run everything through a SLURM on this machine (as root)
+test-slurm: $(VENV)/installed  ## run the workflow through SLURM on this machine (as root)
 	$(BIN)/pytest -m slurm --durations 0
 
-test-random: $(VENV)/installed  ## try other generated examples, ten times as many
+test-random: $(VENV)/installed  ## run the property tests with random seeds and ten times the examples
 	HYPOTHESIS_PROFILE=random MORE_EXAMPLES=10 $(BIN)/pytest tests/test_bad_input.py tests/test_trial.py \
 	  tests/test_paper_tables.py
 
 KILLS ?= 20
-test-kill: $(VENV)/installed  ## kill a run KILLS times and compare what comes of it
+test-kill: $(VENV)/installed  ## kill a run KILLS times and compare its results
 	$(BIN)/python tests/kill.py --kills $(KILLS)
 
 lint: $(VENV)/installed  ## check style and types
@@ -53,7 +53,7 @@ lint: $(VENV)/installed  ## check style and types
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(SNAKEMAKE) --lint
 
-format: $(VENV)/installed  ## put the code into its standard form
+format: $(VENV)/installed  ## fix style and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -64,14 +64,14 @@ load: $(VENV)/installed  ## measure the workflow with 20 seeds
 	$(BIN)/python tests/load.py
 
 VARIATIONS := validation judged-on-test paper-pairs
-variations: $(VENV)/installed  ## after make paper: what changes with choices that it made
+variations: $(VENV)/installed  ## after make paper: run it with other choices
 	for name in $(VARIATIONS); do \
 	  $(SNAKEMAKE) tables --configfile "workflow/variations/$$name.yaml" || exit; done
 
-restore: $(VENV)/installed  ## start from the published results: make paper then trains what differs
+restore: $(VENV)/installed  ## restore the published trials, so that make paper trains only what differs
 	$(BIN)/snap restore reports/paper
 
-publish: $(VENV)/installed  ## keep the results of make paper in reports/, and quote them
+publish: $(VENV)/installed  ## copy the results of make paper to reports/ and quote them in the documents
 	$(BIN)/snap report publish --folder results/paper --to reports/paper \
 	  --variations $(VARIATIONS:%=results/%) \
 	  --paper workflow/paper.yaml --documents README.md REPRODUCIBILITY.md

@@ -1,6 +1,6 @@
 # The paper as a workflow: data → search → select → i.i.d. and sequential runs → tables → report.
 #
-# Where a number comes from, one step at a time, each step's files under the name of its step:
+# To trace a number back to its trial, follow these files from top to bottom:
 #   results/<run>/report.html
 #   results/<run>/figures/<figure>.{png,pdf,csv}, paper_tables/<table>.{csv,md,tex}, claims.{json,csv}
 #   results/<run>/tables/<table>.csv
@@ -8,7 +8,7 @@
 #   results/<run>/select/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
 #   results/<run>/search/<learner>/<dataset>/<hidden layer>/lambda=<λ>/seed=<seed>.csv
 #   results/trials/<first two>/<fingerprint>.json    every finished trial, shared by all runs
-# logs/ and benchmarks/ mirror these paths. With several λ in a job, lambda=<first>..<last>.
+# logs/ and benchmarks/ mirror these paths. A job with several λ is called lambda=<first>..<last>.
 
 from snakemake.utils import min_version
 
@@ -33,7 +33,7 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/progress.smk"
 
 
-# The targets name every result, not only the last: a file that is missing is made again.
+# The targets list every result, including intermediate ones, so that any missing file is made again.
 
 
 rule pairs:

@@ -1,4 +1,4 @@
-"""What the tests share: small data, and real MNIST fetched once."""
+"""Shared fixtures: small data, and real MNIST, fetched once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snap.data import store, synthetic
 from snap.data.samples import Samples
 from snap.errors import SnapError
 
-# The same generated examples in every run; `make test-random` tries others, and many more.
+# Every run generates the same examples; `make test-random` tries others, and many more.
 settings.register_profile("fixed", derandomize=True)
 settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
@@ -34,14 +34,14 @@ def small(synthetic_root) -> store.Dataset:
 
 @pytest.fixture(scope="session")
 def mnist_root() -> Path:
-    """The data folder, with MNIST in it: fetched on the first run, kept for the next."""
+    """The data folder with MNIST, which is fetched on the first run and kept."""
     root = Path(__file__).parents[1] / "data"
     try:
         store.fetch("MNIST", root)
     except SnapError as error:
         if os.environ.get("CI"):
             raise
-        pytest.skip(f"no MNIST here: {error}")
+        pytest.skip(f"MNIST is not available: {error}")
     return root
 
 
@@ -52,7 +52,7 @@ def mnist(mnist_root) -> store.Dataset:
 
 @pytest.fixture(scope="session")
 def tiny_samples() -> Samples:
-    """A few hundred synthetic images as they come from the generator."""
+    """A few hundred synthetic images, straight from the generator."""
     files = synthetic.files()
     images = files["train-images-idx3-ubyte"].reshape(synthetic.TRAIN, -1)
     return Samples(images[:600], files["train-labels-idx1-ubyte"][:600].astype(np.int64))

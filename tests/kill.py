@@ -1,14 +1,14 @@
-"""Kill the workflow, again and again, and see what is left of it.
+"""Kill the workflow at random moments and check that it recovers.
 
-Run by `make test-kill KILLS=200`. A run of the `smoke` preset is started as make starts it, its
-whole process group is killed with SIGKILL at a random moment, and it is started again with the same
-command, until it comes to its end; then the next one begins in an empty folder. The moments are
-spread: a kill waits for a step of a certain kind to begin, and then for a random while. Every
-table, figure and verdict is compared with those of a run that nobody touched, byte for byte.
+Run by `make test-kill KILLS=200`. It starts the `smoke` preset as make does, kills the process
+group with SIGKILL at a random moment, and starts the same command again. When a run has finished,
+the next one begins in an empty folder. To spread the kills over the run, each one waits for a step
+of a certain kind to start, and then for a random time. Every table, figure and verdict is compared
+byte for byte with those of an undisturbed run.
 
-The last line tells how many kills there were, after how many of them the run came to its end, how
-many points were trained more than once (those under way when killed, and those that were finished,
-of which there should be none), how many processes outlived a kill, and how many bytes differ.
+The last line reports the number of kills, how many of them the run survived, how many points were
+trained more than once (those under way when killed, and finished ones, which should be 0), how many
+processes outlived a kill, and how many bytes differ.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ import psutil
 from workspace import SMOKE, Workspace
 
 COMPARED = ("tables/*.csv", "figures/*.csv", "figures/*.png", "paper/*", "claims.*")
-PATIENCE = 900  # seconds in which a run that nobody kills must end
+PATIENCE = 900  # seconds within which an undisturbed run must finish
 
-# The steps to wait for, in the order of a run, and the seconds within which it is then killed.
+# Steps to wait for, in the order of a run, and the longest delay in seconds until the kill.
 MOMENTS = (
     ("start", 3.0),
     ("search", 2.0),
@@ -73,7 +73,7 @@ class Tally:
 
 
 class Run:
-    """A run in a folder of its own, which may be started and killed many times."""
+    """A run in its own folder, which can be started and killed many times."""
 
     def __init__(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
@@ -93,19 +93,19 @@ class Run:
             )
 
     def steps(self, process: subprocess.Popen[bytes]) -> set[str]:
-        """The kinds of steps under way."""
-        found = set()
+        """The kinds of steps that are running."""
+        kinds = set()
         for child in psutil.Process(process.pid).children(recursive=True):
             try:
                 command = child.cmdline()
-            except psutil.Error:  # it has just ended
+            except psutil.Error:  # the process has just ended
                 continue
             if command[1:3] == ["-m", "snap"]:
-                found.add(command[4] if command[3] in ("job", "report") else command[3])
-        return found
+                kinds.add(command[4] if command[3] in ("job", "report") else command[3])
+        return kinds
 
     def kill(self, process: subprocess.Popen[bytes]) -> int:
-        """Kill it and all of its process group; how many processes of this folder are left."""
+        """Kill the whole process group; return how many processes are left in this folder."""
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         end = time.time() + 5
@@ -120,23 +120,23 @@ class Run:
         return len(beats)
 
     def outcome(self) -> dict[str, bytes]:
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         for pattern in COMPARED:
-            found |= self.workspace.files(pattern)
-        return found
+            contents |= self.workspace.files(pattern)
+        return contents
 
 
-def differing(found: dict[str, bytes], expected: dict[str, bytes]) -> int:
-    """Bytes that differ; a file that is missing or too many differs in all of its bytes."""
+def differing(actual: dict[str, bytes], expected: dict[str, bytes]) -> int:
+    """The number of bytes that differ; all bytes of a missing or extra file count."""
     count = 0
-    for name in found.keys() | expected.keys():
-        one, two = found.get(name, b""), expected.get(name, b"")
+    for name in actual.keys() | expected.keys():
+        one, two = actual.get(name, b""), expected.get(name, b"")
         count += sum(a != b for a, b in zip(one, two, strict=False)) + abs(len(one) - len(two))
     return count
 
 
 def reach(run: Run, process: subprocess.Popen[bytes], step: str, within: float) -> bool:
-    """Wait until a step of this kind is under way, and then a while; False if the run has ended."""
+    """Wait for a step of this kind, then for `within` seconds; False if the run has ended."""
     end = time.time() + PATIENCE
     while step != "start" and process.poll() is None and time.time() < end:
         if step in run.steps(process):
@@ -150,7 +150,7 @@ def reach(run: Run, process: subprocess.Popen[bytes], step: str, within: float) 
 
 
 def disturb(run: Run, expected: dict[str, bytes], kills: int, rng: random.Random) -> Tally:
-    """Kill a run up to so many times, let it come to its end, and compare."""
+    """Kill a run up to `kills` times, let it finish, and compare its files."""
     tally, known, failed = Tally(), run.workspace.stored(), False
     for step, most in sorted(rng.sample(MOMENTS, min(kills, len(MOMENTS))), key=MOMENTS.index):
         process = run.start()
@@ -167,7 +167,7 @@ def disturb(run: Run, expected: dict[str, bytes], kills: int, rng: random.Random
     code = run.start().wait(PATIENCE)
     now = run.workspace.stored()
     tally.finished_again += sum(now.get(name) != inode for name, inode in known.items())
-    # Every start must do: one that fails by itself, right after a kill or at the end, is not.
+    # A start that fails by itself, after a kill or at the end, counts as one kill not survived.
     tally.survived = tally.kills if code == 0 and not failed else max(tally.kills - 1, 0)
     tally.bytes_off = differing(run.outcome(), expected)
     if not tally.good:

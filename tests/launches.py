@@ -1,6 +1,6 @@
-"""What a step of the torch engine asks of a GPU: kernels launched and bytes moved, counted here.
+"""Count the kernels that a step of the torch engine launches, and the bytes that it moves.
 
-Each operation that computes is a kernel of its own; views and allocations are not.
+Each operation that computes is one kernel; views and allocations are not counted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FREE = ("empty", "detach", "_unsafe_view", "lift_fresh")
 
 
 class Counter(TorchDispatchMode):
-    """Counts the operations that compute, and the bytes of their arguments and results."""
+    """Count the operations that compute, and the bytes of their arguments and results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,20 +31,20 @@ class Counter(TorchDispatchMode):
         name = function.name().removeprefix("aten::")
         if not function.is_view and not name.startswith(FREE):
             self.launches += 1
-            # Of what is indexed, only the rows that are asked for are read.
-            given = [result] if name.startswith("index") else args
-            found = torch.utils._pytree.tree_leaves((given, result))
-            self.bytes += sum(_size(x) for x in found if isinstance(x, torch.Tensor))
+            # Indexing reads only the selected rows.
+            inputs = [result] if name.startswith("index") else args
+            tensors = torch.utils._pytree.tree_leaves((inputs, result))
+            self.bytes += sum(_size(x) for x in tensors if isinstance(x, torch.Tensor))
         return result
 
 
 def _size(tensor: torch.Tensor) -> int:
-    """Bytes that are there: a row that is broadcast is read from cache."""
+    """The bytes in memory: a broadcast row counts once, since it is read again from cache."""
     return min(tensor.numel() * tensor.element_size(), tensor.untyped_storage().nbytes())
 
 
 def per_step(configuration: Configuration, hidden: int = 64, population: int = 25):
-    """Launches of one step, and bytes per network, as the difference of two lengths of training."""
+    """Launches of one step, and its bytes per network: training 3 steps minus training 2."""
     rng = np.random.default_rng(0)
     samples = Samples(rng.integers(0, 256, (20, 784), dtype=np.uint8), rng.integers(0, 10, 20))
     one = Trial(configuration, 0.01, 2, 0.1, hidden=hidden)

@@ -1,4 +1,4 @@
-"""The tidy tables of a made-up run, small enough to change one number and see what follows."""
+"""The tables of a small made-up run, in which a test can change single numbers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ BEST, OTHER = 16.0, 1.0  # λ
 
 
 def as_in_the_paper() -> dict[tuple[str, str], dict[str, Any]]:
-    """Numbers under which every claim holds that the paper does not itself contradict.
+    """Numbers for which every claim holds, except those that the paper itself contradicts.
 
-    None for a number is a run that diverged; a cell that is deleted was never run.
+    A number that is None means that the run diverged. A deleted cell was never run.
     """
-    found = {}
+    numbers = {}
     for learner, name in CELLS:
         hidden, _, focus = (*name.split("-"), "neuron")[:3]
         iid = {"linear": 0.8, "sigmoid": 0.79, "exponential": 0.82}[hidden]
@@ -27,7 +27,7 @@ def as_in_the_paper() -> dict[tuple[str, str], dict[str, Any]]:
         forgetting = {"linear": 0.3, "sigmoid": 0.01, "exponential": 0.7}[hidden]
         if learner == "sgd":
             iid, sequential, forgetting = 0.95, 0.2, 0.9
-        found[learner, name] = {
+        numbers[learner, name] = {
             "iid": iid,
             "sequential": sequential - 0.1 * (focus == "synapse"),
             "forgetting": forgetting,
@@ -36,12 +36,12 @@ def as_in_the_paper() -> dict[tuple[str, str], dict[str, Any]]:
             "p50": 0.1,
             "p95": 0.3,
         }
-    found["sgd", "sigmoid-sigmoid-synapse"]["iid"] = 0.36
-    return found
+    numbers["sgd", "sigmoid-sigmoid-synapse"]["iid"] = 0.36
+    return numbers
 
 
 def changed(*changes: tuple[str, str, str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-    """The paper's numbers but for (learner, configuration, number, value), each * for all."""
+    """The paper's numbers, changed by (learner, configuration, number, value); * matches all."""
     numbers = as_in_the_paper()
     for learner, name, key, value in changes:
         for cell, values in numbers.items():
@@ -51,7 +51,7 @@ def changed(*changes: tuple[str, str, str, Any]) -> dict[tuple[str, str], dict[s
 
 
 def write(folder: Path, rows: dict[str, list[dict[str, Any]]], run: str = "paper") -> Tables:
-    """Tables with these rows; those without rows have a header only."""
+    """Write tables with these rows; a table without rows has only a header."""
     for table, columns in COLUMNS.items():
         made = [{"run": run, **row} for row in rows.get(table, [])]
         tasks = ["task1", "task2", "task3"] if table == "curve" else []
@@ -66,17 +66,21 @@ def run_of(
 
 
 def rows_of(numbers: dict[Any, Any], dataset: str = "MNIST") -> dict[str, list[dict[str, Any]]]:
-    """A run with two seeds a hair apart, at a λ that is best and one at which all is worse."""
+    """Rows of a run with two almost equal seeds, at the best λ and at a worse one."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in COLUMNS}
     for (learner, name), given in copy.deepcopy(numbers).items():
         who = {"learner": learner, "dataset": dataset, "configuration": name}
-        for power in [None] if learner == "sgd" else [OTHER, BEST]:
-            cell = who | {"lambda": power, "eta": None if learner == "sgd" else 0.1, "alpha": 0.01}
+        for lambda_ in [None] if learner == "sgd" else [OTHER, BEST]:
+            cell = who | {
+                "lambda": lambda_,
+                "eta": None if learner == "sgd" else 0.1,
+                "alpha": 0.01,
+            }
             rows["selected"].append(cell | {"accuracy": given["iid"], "status": "selected"})
             for seed in (0, 1):
                 one = cell | {"seed": seed, "protocol": "reference"}
                 shift = (seed - 0.5) * 0.002
-                for table, made in _trial(given, shift, power == OTHER).items():
+                for table, made in _trial(given, shift, lambda_ == OTHER).items():
                     rows[table] += [one | row for row in made]
     return rows
 
@@ -84,8 +88,8 @@ def rows_of(numbers: dict[Any, Any], dataset: str = "MNIST") -> dict[str, list[d
 def _trial(given: dict[str, Any], shift: float, worse: bool) -> dict[str, list[dict[str, Any]]]:
     """The rows of one trial; `shift` moves its accuracies.
 
-    Numbers that no claim is about are there to mislead: of the worse λ, of the epoch before the
-    last, of the first task before its end, of the task after it.
+    Numbers that no claim may use are misleading on purpose: those of the worse λ, of the epoch
+    before the last, of the first task before its end, and of the task after it.
     """
     shift -= 0.1 * worse
     iid = [{"epoch": 1, "accuracy": 0.99}, {"epoch": 2, "accuracy": (given["iid"] or 0) + shift}]
@@ -101,7 +105,7 @@ def _trial(given: dict[str, Any], shift: float, worse: bool) -> dict[str, list[d
         for i in range(4)
         for j in range(1, 4)
     ]
-    # Accuracy on the task before stays at 0.9, and falls to 0 at the share given of the epoch.
+    # Accuracy on the previous task stays at 0.9, then falls to 0 at this share of the epoch.
     share = 0.99 if worse else given["halving"]
     curve = []
     for task in range(1, 4):

@@ -1,7 +1,8 @@
-"""How the workflow bears 20 seeds: seconds and memory of the DAG, the tables and the figures.
+"""Measure how the workflow scales to 20 seeds: time and memory of the DAG, tables and figures.
 
-Run by `make load`. Prints a line per measurement, at 5, 10 and 20 seeds, and how each grows: twice
-the seeds should take at most about twice the time. Results are made up; nothing is trained.
+Run by `make load`. Prints one line per measurement, with its values at 5, 10 and 20 seeds and its
+growth from 10 to 20: twice the seeds should take at most about twice the time. Results are made up;
+nothing is trained.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FIGURES = ("iid", "curves-MNIST", "landscape-MNIST", "retention-MNIST")
 
 
 def measured(command: list[str], folder: Path) -> tuple[float, float]:
-    """CPU seconds and peak megabytes of a command."""
+    """Run a command; return its CPU seconds and peak megabytes."""
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -52,7 +53,7 @@ def configure(folder: Path, seeds: int) -> Plan:
 
 
 def made_up(folder: Path, plan: Plan) -> None:
-    """Files of search results, and the tables that figures are drawn from."""
+    """Write made-up search results, and the tables that figures are drawn from."""
     rng = random.Random(0)
     tables: dict[str, list[dict[str, object]]] = {name: [] for name in COLUMNS}
     for cell in plan.all_cells:
@@ -92,22 +93,26 @@ def made_up(folder: Path, plan: Plan) -> None:
 def measure(folder: Path, seeds: int) -> dict[str, tuple[float, float]]:
     plan = configure(folder, seeds)
     snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
-    found = {"snakemake -n": measured([*snakemake, "--directory", str(folder), "-n"], folder)}
-    # In a process of its own: a child's peak memory starts at its parent's size.
+    measurements = {
+        "snakemake -n": measured([*snakemake, "--directory", str(folder), "-n"], folder)
+    }
+    # Use a separate process: a child's peak memory starts at its parent's size.
     maker = multiprocessing.Process(target=made_up, args=(folder, plan))
     maker.start()
     maker.join()
     parts = sorted(f"parts/{path.name}" for path in (folder / "parts").glob("*.csv"))
     snap = [sys.executable, "-m", "snap"]
     table = [*snap, "job", "table", *parts, "--output", "search.csv", "--run", "load"]
-    found["table search"] = measured(table, folder)
+    measurements["table search"] = measured(table, folder)
     for name in FIGURES:
         kind, _ = catalog.find(name)
         options = ["--tables", "tables", "--style", str(ROOT / "workflow/style.yaml")]
         options += ["--paper", str(ROOT / "workflow/paper.yaml"), "--output", f"{name}.png"]
         options += ["--caption", str(ROOT / f"reports/captions/{kind.name}.rst")]
-        found[f"figure {name}"] = measured([*snap, "report", "figure", name, *options], folder)
-    return found
+        measurements[f"figure {name}"] = measured(
+            [*snap, "report", "figure", name, *options], folder
+        )
+    return measurements
 
 
 def main() -> None:

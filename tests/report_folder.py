@@ -1,4 +1,4 @@
-"""A made-up run as the report reads it: two datasets, every kind of figure, table and verdict."""
+"""A made-up run for the report: two datasets, with every kind of figure, table and verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEADLINE = "Sigmoidal growth keeps what it has learned, task after task"
 
 UNTESTED = "not testable"
 
-# kind, title, section, label in the paper, tables it is drawn from; one per dataset where {} stands
+# kind, title, section, label in the paper, source tables; {} stands for each dataset
 KINDS = [
     ("headline", HEADLINE, "Headline", None, ["sequential", "iid"]),
     ("growth", "How a weight grows", "The model", "fig:weight-growth", ["growth"]),
@@ -74,7 +74,7 @@ class Run:
         return self.folder / "report.html"
 
     def change(self, file: str, **values: Any) -> None:
-        """Change values of one of the run's JSON files; of all its entries if it is a list."""
+        """Change values in one of the run's JSON files; in every entry if it holds a list."""
         path = self.folder / file
         content = json.loads(path.read_text())
         for entry in content if isinstance(content, list) else [content]:
@@ -207,7 +207,7 @@ def _json(path: Path, content: Any) -> None:
 
 @functools.cache
 def png(width: int, height: int) -> bytes:
-    """A grey image of a sigmoid in a frame."""
+    """A greyscale image of a sigmoid in a frame."""
     rows = [bytearray(b"\xff" * width) for _ in range(height)]
     for x in range(width):
         rows[0][x] = rows[-1][x] = 0

@@ -1,4 +1,4 @@
-"""Configurations by the hundred: each is a plan whose paths are plain, or one clear sentence."""
+"""Hundreds of configurations: each gives a plan with plain paths, or one clear sentence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from snap.pipeline.work import STAGES, core_hours, work_of
 from snap.report import catalog, paper_tables
 
 ROOT = Path(__file__).parents[1]
-MORE = int(os.environ.get("MORE_EXAMPLES", "1"))  # times as many: see `make test-random`
+# Multiplies the number of examples: see `make test-random`.
+MORE = int(os.environ.get("MORE_EXAMPLES", "1"))
 SMOKE = read([ROOT / "config.yaml", ROOT / "workflow/presets/smoke.yaml"])
 HOSTILE = (
     "$(touch owned)",
@@ -58,7 +59,7 @@ def load(config) -> Plan:
 
 
 def places(value, at=()):
-    """Every place in a configuration, as the keys that lead to it."""
+    """Yield every place in a configuration, as the keys that lead to it."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, below in items:
         yield (*at, key)
@@ -101,12 +102,12 @@ def configurations(draw):
             elif isinstance(parent, list):
                 parent.append(draw(junk))
         except (KeyError, IndexError, TypeError):
-            continue  # an earlier change took this place away
+            continue  # an earlier change removed this place
     return config
 
 
 def follow(plan: Plan) -> None:
-    """Everything that the workflow makes of a plan before it runs: paths and specifications."""
+    """Check all that the workflow derives from a plan before it runs: paths and specifications."""
     pieces = [plan.run, *catalog.names(plan.datasets), *paper_tables.names(plan.datasets)]
     for stage in STAGES:
         for work in work_of(plan, stage):
@@ -134,7 +135,7 @@ def follow(plan: Plan) -> None:
 
 @settings(max_examples=400 * MORE, deadline=None, suppress_health_check=list(HealthCheck))
 @given(configurations())
-def test_a_plan_or_a_sentence(config):
+def test_a_configuration_gives_a_plan_or_one_sentence(config):
     try:
         plan = load(config)
     except SnapError as error:
@@ -148,7 +149,7 @@ def test_a_plan_or_a_sentence(config):
 
 @settings(max_examples=150 * MORE, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.text(max_size=200) | st.binary(max_size=100).map(lambda b: b.decode("latin-1")))
-def test_any_text_as_a_file(tmp_path_factory, text):
+def test_any_text_as_a_configuration_file(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("any") / "config.yaml"
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     sentence = ""
@@ -182,7 +183,7 @@ def test_any_number_has_one_plain_spelling(value):
     assert re.fullmatch(r"[0-9.e+-]+", number_text(value))
 
 
-def test_a_grid_of_days_says_so():
+def test_the_announcement_says_if_a_run_takes_days():
     many = [round(n * 1e-4, 4) for n in range(1, 201)]
     plan = load(
         merge(read([ROOT / "config.yaml"]), {"grids": {"text": {"eta": many, "alpha": many}}})

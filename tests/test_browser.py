@@ -16,7 +16,7 @@ import report_folder
 from snap.report import page
 
 webdriver = pytest.importorskip(
-    "selenium.webdriver", reason="no selenium here: pip install -e '.[dev]'"
+    "selenium.webdriver", reason="selenium is missing: pip install -e '.[dev]'"
 )
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -26,7 +26,7 @@ WIDE, PHONE = (1280, 900), (390, 844)
 FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-background-networking".split()
 THEMES = ("light", "dark")
 
-# Text that is seen, the ratio of its contrast with what is behind it, and the ratio it needs.
+# For each visible text: its contrast ratio with the background, and the ratio that it needs.
 CONTRASTS = """
 const channels = (text) => text.match(/[\\d.]+/g).map(Number);
 const over = (top, below) => {
@@ -50,7 +50,7 @@ const behind = (element) => {
 };
 for (const details of document.querySelectorAll("details")) details.open = true;
 const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-const found = [];
+const texts = [];
 while (walker.nextNode()) {
   const element = walker.currentNode.parentElement;
   if (!walker.currentNode.textContent.trim() || !element.checkVisibility()) continue;
@@ -60,18 +60,18 @@ while (walker.nextNode()) {
   const pair = [over(channels(style.color), ground), ground].map(luminance);
   const size = parseFloat(style.fontSize);
   const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-  found.push({
+  texts.push({
     text: walker.currentNode.textContent.trim().slice(0, 60),
     ratio: (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05),
     needed: large ? 3 : 4.5,
   });
 }
-return found;
+return texts;
 """
 
-# What clicking on the header of every column of every table thrice makes of the column.
+# For each column of each table: its cells before and after each of three clicks on its header.
 SORTED = """
-const found = [];
+const columns = [];
 for (const table of document.querySelectorAll("table.sortable")) {
   const headers = [...table.tHead.rows[0].cells];
   headers.forEach((header, column) => {
@@ -83,10 +83,10 @@ for (const table of document.querySelectorAll("table.sortable")) {
       one.orders.push(cells());
       one.marks.push(header.getAttribute("aria-sort"));
     }
-    found.push(one);
+    columns.push(one);
   });
 }
-return found;
+return columns;
 """
 
 
@@ -100,7 +100,7 @@ class Browser:
         self.driver.get_log("browser")
         self.driver.get_log("performance")
         width, height = size
-        # Chromium's window has a least width, wider than a phone: so no window is resized.
+        # Chromium's window cannot be as narrow as a phone, so emulate the size.
         self.command(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -108,7 +108,7 @@ class Browser:
             deviceScaleFactor=1,
             mobile=False,
         )
-        # Without smooth scrolling, what is scrolled into view is there at once.
+        # Without smooth scrolling, an element is in view at once.
         preferences = {"prefers-color-scheme": theme, "prefers-reduced-motion": "reduce"}
         features = [{"name": name, "value": value} for name, value in preferences.items()]
         self.command("Emulation.setEmulatedMedia", features=features)
@@ -142,16 +142,16 @@ class Browser:
             if message["method"] == "Network.requestWillBeSent"
         ]
 
-    def complaints(self) -> list[str]:
+    def console_messages(self) -> list[str]:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        missing = "no Chromium here: on Debian, apt-get install chromium chromium-driver"
+    chromedriver = shutil.which("chromedriver")
+    if chromium is None or chromedriver is None:
+        missing = "Chromium is missing: on Debian, apt-get install chromium chromium-driver"
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
@@ -160,10 +160,10 @@ def browser() -> Iterator[Browser]:
     for flag in FLAGS:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    # With the driver's path given, selenium does not look for one to download.
-    running = webdriver.Chrome(options=options, service=Service(executable_path=driver))
-    yield Browser(running)
-    running.quit()
+    # Given the path of a driver, selenium does not download one.
+    driver = webdriver.Chrome(options=options, service=Service(executable_path=chromedriver))
+    yield Browser(driver)
+    driver.quit()
 
 
 @pytest.fixture(
@@ -172,10 +172,10 @@ def browser() -> Iterator[Browser]:
     ids=lambda value: value or "made-up",
 )
 def url(request, tmp_path_factory) -> str:
-    """A made-up report, and the one that SNAP_REPORT names."""
+    """A made-up report, and the report that SNAP_REPORT names, if it is set."""
     if request.param is not None:
         path = Path(request.param).resolve()
-        assert path.is_file(), f"SNAP_REPORT names {path}, which is not there"
+        assert path.is_file(), f"SNAP_REPORT names {path}, which does not exist"
         return path.as_uri()
     run = report_folder.build(tmp_path_factory.mktemp("run"))
     page.write(run.folder, run.page, run.figures, run.tables)
@@ -183,34 +183,34 @@ def url(request, tmp_path_factory) -> str:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_the_page_loads_without_a_complaint_or_a_request(browser, url, theme):
+def test_the_page_loads_without_console_messages_or_requests(browser, url, theme):
     browser.open(url, theme=theme)
     assert browser.run("return document.documentElement.classList.contains('ready')")
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
     assert {r for r in browser.requests() if not r.startswith("data:")} == {url}
 
 
-def test_these_tests_see_requests_and_complaints(browser, tmp_path):
+def test_requests_and_console_messages_are_noticed(browser, tmp_path):
     other = tmp_path / "other.html"
     other.write_text("<img src='http://127.0.0.1:9/x.png'>")
     browser.open(other.as_uri())
     assert "http://127.0.0.1:9/x.png" in browser.requests()
-    assert browser.complaints() != []
+    assert browser.console_messages() != []
 
 
-def test_a_script_that_got_in_does_not_run(browser, url):
+def test_an_injected_script_does_not_run(browser, url):
     browser.open(url)
     browser.run(
-        "const got = document.createElement('script');"
-        "got.textContent = 'document.title = \"taken\"';"
-        "document.body.append(got);"
+        "const injected = document.createElement('script');"
+        "injected.textContent = 'document.title = \"taken\"';"
+        "document.body.append(injected);"
         "document.body.insertAdjacentHTML('beforeend',"
         ' \'<img src="data:," alt="" onerror="document.title = 1">\');'
     )
     assert browser.driver.title.startswith("SNAP, reproduced")
 
 
-def test_every_image_has_loaded_and_has_an_alternative(browser, url):
+def test_every_image_has_loaded_and_has_alternative_text(browser, url):
     browser.open(url)
     images = browser.run(
         "return [...document.images].map(i => [i.naturalWidth, i.alt, i.complete])"
@@ -222,8 +222,8 @@ def test_every_image_has_loaded_and_has_an_alternative(browser, url):
         assert len(alternative.split()) > 3, "a sentence"
 
 
-def test_tables_sort_and_come_back(browser, url):
-    """Every column of every table: ascending, descending, and the order they came in."""
+def test_tables_sort_and_return_to_their_order(browser, url):
+    """Each column of each table sorts ascending, then descending, then as it was at first."""
     browser.open(url)
     columns = browser.run(SORTED)
     assert any(column["numeric"] for column in columns)
@@ -233,11 +233,11 @@ def test_tables_sort_and_come_back(browser, url):
         assert sorted(up) == sorted(down) == sorted(original)
         assert column["marks"] == ["ascending", "descending", None]
         if column["numeric"]:
-            for found, falling in ((up, False), (down, True)):
-                values = [number(text) for text in found]
+            for texts, falling in ((up, False), (down, True)):
+                values = [number(text) for text in texts]
                 known = [value for value in values if value is not None]
                 assert known == sorted(known, reverse=falling)
-                assert None not in values[: len(known)], "gaps stand last"
+                assert None not in values[: len(known)], "gaps come last"
 
 
 def test_sorting_works_by_mouse_and_by_keyboard(browser, url):
@@ -253,7 +253,7 @@ def test_sorting_works_by_mouse_and_by_keyboard(browser, url):
 
 
 def number(text: str) -> float | None:
-    """The number that a cell such as 0.708 ± 0.004 begins with."""
+    """The number at the start of a cell such as 0.708 ± 0.004, or None."""
     try:
         return float(text.split(" ")[0].replace("−", "-").replace(",", ""))
     except ValueError:
@@ -261,7 +261,7 @@ def number(text: str) -> float | None:
 
 
 @pytest.mark.parametrize("way", ["mouse", Keys.ENTER, Keys.SPACE])
-def test_figures_enlarge_and_focus_comes_back(browser, url, way):
+def test_figures_enlarge_and_focus_returns(browser, url, way):
     browser.open(url)
     button = browser.all(".enlarge")[1]
     if way == "mouse":
@@ -279,7 +279,7 @@ def test_figures_enlarge_and_focus_comes_back(browser, url, way):
     assert browser.focused() == button
 
 
-def test_the_viewer_goes_to_the_next_figure_and_round(browser, url):
+def test_the_viewer_steps_through_the_figures_and_wraps_around(browser, url):
     browser.open(url)
     sources = [image.get_attribute("alt") for image in browser.all(".card img")]
     browser.all(".enlarge")[0].click()
@@ -312,25 +312,25 @@ def test_the_page_does_not_scroll_sideways(browser, url, theme, size):
     assert outside == [], "nothing is cut off either"
 
 
-def test_wide_tables_scroll_in_a_place_of_their_own(browser, url):
+def test_wide_tables_scroll_in_their_own_region(browser, url):
     browser.open(url, PHONE)
     for table in browser.all("table"):
-        place = table.find_element(By.XPATH, "..")
-        assert place.get_attribute("role") == "region"
-        assert place.get_attribute("tabindex") == "0"
-        assert place.accessible_name
+        region = table.find_element(By.XPATH, "..")
+        assert region.get_attribute("role") == "region"
+        assert region.get_attribute("tabindex") == "0"
+        assert region.accessible_name
 
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("size", [PHONE, WIDE])
-def test_text_has_the_contrast_that_wcag_aa_asks_for(browser, url, theme, size):
+def test_text_has_the_contrast_that_wcag_aa_requires(browser, url, theme, size):
     browser.open(url, size, theme)
-    found = browser.run(CONTRASTS)
-    assert len(found) > 200
-    assert [one for one in found if one["ratio"] < one["needed"]] == []
+    texts = browser.run(CONTRASTS)
+    assert len(texts) > 200
+    assert [one for one in texts if one["ratio"] < one["needed"]] == []
 
 
-def test_this_measure_of_contrast_finds_what_is_too_faint(browser, url):
+def test_the_contrast_check_finds_faint_text(browser, url):
     browser.open(url)
     browser.run("document.querySelector('.lead').style.color = '#999'")
     faint = [one for one in browser.run(CONTRASTS) if one["ratio"] < one["needed"]]
@@ -338,7 +338,7 @@ def test_this_measure_of_contrast_finds_what_is_too_faint(browser, url):
     assert 2.8 < faint[0]["ratio"] < 2.9
 
 
-def test_the_theme_follows_the_system_until_it_is_chosen(browser, url):
+def test_the_theme_follows_the_system_until_the_reader_chooses_one(browser, url):
     background = "return getComputedStyle(document.body).backgroundColor"
     browser.open(url, theme="light")
     light = browser.run(background)
@@ -355,13 +355,13 @@ def test_the_theme_follows_the_system_until_it_is_chosen(browser, url):
     assert browser.run(background) == dark
 
 
-def test_figures_stay_on_white_in_the_dark(browser, url):
+def test_figures_stay_on_white_in_the_dark_theme(browser, url):
     browser.open(url, theme="dark")
     for card in browser.all(".card"):
         assert card.value_of_css_property("background-color") == "rgba(255, 255, 255, 1)"
 
 
-def test_links_within_the_page_have_their_targets(browser, url):
+def test_links_within_the_page_have_targets(browser, url):
     browser.open(url)
     lost = browser.run(
         "return [...document.querySelectorAll('a[href^=\"#\"]')]"
@@ -382,7 +382,7 @@ def test_headings_skip_no_level(browser, url):
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def test_the_contents_fold_on_a_phone_and_stand_beside_a_wide_page(browser, url):
+def test_the_contents_fold_on_a_phone_and_are_beside_a_wide_page(browser, url):
     browser.open(url, PHONE)
     link = browser.one("#contents a[href='#provenance']")
     assert not link.is_displayed()
@@ -414,7 +414,7 @@ def test_details_of_all_claims_open_at_once(browser, url):
     assert not any(one.get_attribute("open") for one in details)
 
 
-def test_everything_is_there_without_scripts(browser, url):
+def test_the_page_is_complete_without_scripts(browser, url):
     browser.command("Emulation.setScriptExecutionDisabled", value=True)
     try:
         browser.driver.get(url)
@@ -426,7 +426,7 @@ def test_everything_is_there_without_scripts(browser, url):
         browser.command("Emulation.setScriptExecutionDisabled", value=False)
 
 
-def test_on_paper_it_is_light_whole_and_without_controls(browser, url):
+def test_the_printed_page_is_light_and_complete_and_has_no_controls(browser, url):
     browser.open(url, theme="dark")
     browser.run("dispatchEvent(new Event('beforeprint'))")
     browser.command("Emulation.setEmulatedMedia", media="print")

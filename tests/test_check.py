@@ -40,13 +40,13 @@ def tables(tmp_path_factory) -> Path:
     return workspace.folder / "results/smoke/tables"
 
 
-def test_a_whole_run_passes(tables):
+def test_a_complete_run_passes(tables):
     assert set(check(plan(), tables)) == set(COLUMNS)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("change", ["without the last trial", "with another"])
-def test_a_table_that_is_not_the_plans_is_named(tables, tmp_path, name, change):
+def test_a_table_that_differs_from_the_plan_is_named(tables, tmp_path, name, change):
     folder = tmp_path / "tables"
     shutil.copytree(tables, folder)
     path = folder / f"{name}.csv"

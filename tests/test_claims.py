@@ -1,4 +1,4 @@
-"""Verdicts on the paper's claims: each can come out every way, and never by accident."""
+"""Verdicts on the paper's claims: each verdict is possible, and follows from the numbers."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ SYNAPSE = ("sgd", "sigmoid-sigmoid-synapse")
 
 
 def judged(tables, only=None, full=True):
-    """The verdicts of a run by claim, or one claim's."""
+    """The verdicts of a run by claim, or the verdict on one claim."""
     wanted = [claim for claim in CLAIMS if only in (None, claim.id)]
-    found = {verdict.id: verdict for verdict in claims.judge(wanted, tables, PAPER, full)}
-    return found[only] if only else found
+    verdicts = {verdict.id: verdict for verdict in claims.judge(wanted, tables, PAPER, full)}
+    return verdicts[only] if only else verdicts
 
 
-def test_the_claims_of_the_paper_are_there_in_order():
+def test_all_claims_of_the_paper_are_present_in_order():
     assert [claim.id for claim in CLAIMS] == [
         "iid-growth-equal",
         "iid-growth-equal-sgd",
@@ -69,12 +69,12 @@ def test_the_claims_of_the_paper_are_there_in_order():
         assert all(f"\\label{{{label.strip(',')}}}" in source for label in labels)
 
 
-def test_a_run_like_the_paper_reproduces_all_but_what_the_paper_contradicts(tmp_path):
-    found = judged(run_of(tmp_path, changed()))
-    against = {name for name, verdict in found.items() if verdict.verdict != "reproduced"}
+def test_a_run_like_the_paper_reproduces_every_claim_that_the_paper_does_not_contradict(tmp_path):
+    verdicts = judged(run_of(tmp_path, changed()))
+    not_reproduced = {name for name, verdict in verdicts.items() if verdict.verdict != "reproduced"}
     # SGD's configurations cannot all be equal while one of them fails.
-    assert against == {"iid-growth-equal-sgd"}
-    assert all(verdict.seeds == 2 and verdict.numbers for verdict in found.values())
+    assert not_reproduced == {"iid-growth-equal-sgd"}
+    assert all(verdict.seeds == 2 and verdict.numbers for verdict in verdicts.values())
 
 
 @pytest.mark.parametrize(
@@ -147,11 +147,11 @@ def test_a_verdict_follows_the_numbers(tmp_path, claim, changes, expected):
 def test_forgetting_is_graded_by_the_two_margins(forgetting):
     with tempfile.TemporaryDirectory() as folder:
         numbers = changed((*HEBBIAN_SS, "forgetting", float(forgetting)))
-        found = judged(run_of(Path(folder), numbers), "sigmoid-neuron-no-forgetting")
+        verdict = judged(run_of(Path(folder), numbers), "sigmoid-neuron-no-forgetting")
     value = float(forgetting)
     expected = "reproduced" if value <= 0.02 else "partly" if value <= 0.1 else "not"
-    assert found.verdict == expected
-    assert found.tests[0].value == value
+    assert verdict.verdict == expected
+    assert verdict.tests[0].value == value
 
 
 def test_a_difference_within_the_spread_of_seeds_is_at_most_partly(tmp_path):
@@ -159,11 +159,11 @@ def test_a_difference_within_the_spread_of_seeds_is_at_most_partly(tmp_path):
     for row in rows["sequential"]:
         if (row["configuration"], row["lambda"]) == ("linear-linear", 16):
             row["accuracy"] = 0.15 if row["seed"] else 0.75  # 0.45 on average
-    found = judged(write(tmp_path, rows), "sequence-linear-between")
-    above_exponential = found.tests[0]
+    verdict = judged(write(tmp_path, rows), "sequence-linear-between")
+    above_exponential = verdict.tests[0]
     assert (above_exponential.outcome, above_exponential.note) == ("partly", "the seeds overlap")
-    assert "Met, but the seeds overlap: accuracy in sequence, linear" in found.reason
-    assert "and their seeds overlap" in found.numbers
+    assert "Met, but the seeds overlap: accuracy in sequence, linear" in verdict.reason
+    assert "and their seeds overlap" in verdict.numbers
 
 
 def test_a_lambda_without_a_result_leaves_the_best_unknown(tmp_path):
@@ -173,18 +173,18 @@ def test_a_lambda_without_a_result_leaves_the_best_unknown(tmp_path):
         for row in rows["sequential"]
         if (row["configuration"], row["lambda"]) != ("linear-linear", 16)
     ]
-    found = judged(write(tmp_path, rows), "sequence-sigmoid-best")
-    assert found.verdict == "not testable"
-    assert "L.L. has no result at λ = 16" in found.reason
+    verdict = judged(write(tmp_path, rows), "sequence-sigmoid-best")
+    assert verdict.verdict == "not testable"
+    assert "L.L. has no result at λ = 16" in verdict.reason
 
 
-def test_a_lambda_that_diverged_is_told(tmp_path):
+def test_a_lambda_that_diverged_is_reported(tmp_path):
     rows = rows_of(changed())
     for row in rows["sequential"]:
         if (row["configuration"], row["lambda"]) == ("linear-linear", 16):
             row |= {"accuracy": None, "forgetting": None, "diverged": 5}
-    found = judged(write(tmp_path, rows), "sequence-sigmoid-best")
-    assert "L.L. (λ = 1) 0.400 ± 0.001 (diverged at λ = 16)" in found.numbers
+    verdict = judged(write(tmp_path, rows), "sequence-sigmoid-best")
+    assert "L.L. (λ = 1) 0.400 ± 0.001 (diverged at λ = 16)" in verdict.numbers
 
 
 margins = st.integers(-5, 5).map(float)
@@ -192,20 +192,20 @@ comparisons = st.builds(Comparison, st.sampled_from(sorted(COMPARISONS)), margin
 
 
 @given(comparisons, comparisons)
-def test_a_wider_comparison_is_one_that_is_met_whenever_the_other_is(narrow, wide):
+def test_a_comparison_implies_exactly_the_wider_ones(narrow, wide):
     halves = [value / 2 for value in range(-20, 21)]
     assert narrow.implies(wide) == all(wide.holds(v) for v in halves if narrow.holds(v))
 
 
-def test_numbers_are_told_in_a_sentence(tmp_path):
-    found = judged(run_of(tmp_path, changed()))
-    assert found["sequence-sigmoid-best"].numbers.startswith(
+def test_numbers_are_reported_in_a_sentence(tmp_path):
+    verdicts = judged(run_of(tmp_path, changed()))
+    assert verdicts["sequence-sigmoid-best"].numbers.startswith(
         "Accuracy in sequence, best sigmoidal hidden layer minus best of all others: S.L. neuron"
         " (λ = 16) 0.800 ± 0.001 minus L.L. (λ = 16) 0.500 ± 0.001 = 0.300."
     )
-    assert "from SGD S.S. synapse 0.360 ± 0.001 to SGD" in found["iid-growth-equal-sgd"].numbers
-    assert "0.590 apart" in found["iid-growth-equal-sgd"].numbers
-    assert found["sigmoid-neuron-no-forgetting"].tests[0].wanted == (
+    assert "from SGD S.S. synapse 0.360 ± 0.001 to SGD" in verdicts["iid-growth-equal-sgd"].numbers
+    assert "0.590 apart" in verdicts["iid-growth-equal-sgd"].numbers
+    assert verdicts["sigmoid-neuron-no-forgetting"].tests[0].wanted == (
         "at most 0.02; partly: at most 0.1"
     )
     one = judged(
@@ -220,28 +220,28 @@ def test_numbers_are_told_in_a_sentence(tmp_path):
 def test_a_group_is_represented_by_its_most_accurate_configuration(tmp_path):
     best = ("hebbian", "exponential-exponential-neuron")
     numbers = changed((*best, "sequential", 0.25), (*best, "forgetting", 0.4))
-    found = judged(run_of(tmp_path, numbers), "sequence-linear-between")
-    assert found.tests[3].value == pytest.approx(0.4 - 0.3)
-    assert "E.E. neuron (λ = 16) 0.400" in found.numbers
+    verdict = judged(run_of(tmp_path, numbers), "sequence-linear-between")
+    assert verdict.tests[3].value == pytest.approx(0.4 - 0.3)
+    assert "E.E. neuron (λ = 16) 0.400" in verdict.numbers
 
 
-# What cannot be tested
+# Claims that cannot be tested
 
 
-def test_a_reduced_run_cannot_speak_of_ten_epochs_on_all_data(tmp_path):
-    found = judged(run_of(tmp_path, changed(), run=REDUCED), full=False)
+def test_a_reduced_run_cannot_test_claims_about_ten_epochs_on_all_data(tmp_path):
+    verdicts = judged(run_of(tmp_path, changed(), run=REDUCED), full=False)
     for name in ("iid-growth-equal", "iid-growth-equal-sgd", "sgd-synapse-fails"):
-        assert found[name].verdict == "not testable"
-        assert "ten epochs on all data" in found[name].reason
-        assert {test.outcome for test in found[name].tests} == {"not testable"}
-        assert found[name].numbers  # for information
-        assert found[name].run == REDUCED
-    assert found["sequence-sigmoid-best"].verdict == "reproduced"
+        assert verdicts[name].verdict == "not testable"
+        assert "ten epochs on all data" in verdicts[name].reason
+        assert {test.outcome for test in verdicts[name].tests} == {"not testable"}
+        assert verdicts[name].numbers  # reported all the same
+        assert verdicts[name].run == REDUCED
+    assert verdicts["sequence-sigmoid-best"].verdict == "reproduced"
 
 
-def test_synthetic_data_say_nothing(tmp_path):
-    found = judged(run_of(tmp_path, changed(), dataset="Synthetic"))
-    for verdict in found.values():
+def test_claims_are_not_tested_on_synthetic_data(tmp_path):
+    verdicts = judged(run_of(tmp_path, changed(), dataset="Synthetic"))
+    for verdict in verdicts.values():
         assert verdict.dataset == "Synthetic"
         assert verdict.verdict == "not testable"
         assert verdict.reason == "Synthetic data say nothing about the paper."
@@ -252,35 +252,35 @@ def test_synthetic_data_say_nothing(tmp_path):
 def test_a_missing_configuration_is_named(tmp_path):
     numbers = changed()
     del numbers[SGD_LL]
-    found = judged(run_of(tmp_path, numbers))
-    assert found["linear-hebbian-less-than-sgd"].verdict == "not testable"
+    verdicts = judged(run_of(tmp_path, numbers))
+    assert verdicts["linear-hebbian-less-than-sgd"].verdict == "not testable"
     assert "SGD L.L. is missing from the table sequential" in (
-        found["linear-hebbian-less-than-sgd"].reason
+        verdicts["linear-hebbian-less-than-sgd"].reason
     )
-    # One test of the claim can still be told, but the claim as a whole cannot.
-    slows = found["sgd-sigmoid-slows"]
+    # One test of the claim has a result, but the whole claim cannot be tested.
+    slows = verdicts["sgd-sigmoid-slows"]
     assert slows.verdict == "not testable"
     assert [test.outcome for test in slows.tests] == ["reproduced", "not testable"]
-    assert found["iid-growth-equal-sgd"].verdict == "not testable"
-    assert found["sequence-sigmoid-best"].verdict == "reproduced"
+    assert verdicts["iid-growth-equal-sgd"].verdict == "not testable"
+    assert verdicts["sequence-sigmoid-best"].verdict == "reproduced"
 
 
 def test_divergence_leaves_the_best_of_a_group_known_but_not_the_lowest(tmp_path):
     diverged = ("hebbian", "exponential-linear-neuron")
     numbers = changed((*diverged, "iid", None), (*diverged, "sequential", None))
-    found = judged(run_of(tmp_path, numbers))
-    worst = found["sequence-exponential-worst"]
+    verdicts = judged(run_of(tmp_path, numbers))
+    worst = verdicts["sequence-exponential-worst"]
     assert worst.verdict == "reproduced"
     assert "E.L. neuron diverged in every run" in worst.numbers
-    assert found["iid-growth-equal"].verdict == "not testable"
-    assert "E.L. neuron diverged in every run" in found["iid-growth-equal"].reason
+    assert verdicts["iid-growth-equal"].verdict == "not testable"
+    assert "E.L. neuron diverged in every run" in verdicts["iid-growth-equal"].reason
 
 
-def test_a_group_that_diverged_altogether_is_a_gap(tmp_path):
+def test_a_group_that_diverged_completely_cannot_be_tested(tmp_path):
     numbers = changed(("hebbian", "*", "sequential", None))
-    found = judged(run_of(tmp_path, numbers), "sequence-sigmoid-best")
-    assert found.verdict == "not testable"
-    assert "diverged in every run" in found.reason
+    verdict = judged(run_of(tmp_path, numbers), "sequence-sigmoid-best")
+    assert verdict.verdict == "not testable"
+    assert "diverged in every run" in verdict.reason
 
 
 def test_no_final_run_because_every_pair_diverged(tmp_path):
@@ -290,17 +290,17 @@ def test_no_final_run_because_every_pair_diverged(tmp_path):
     for row in rows["selected"]:
         if row["configuration"] == HEBBIAN_SS[1]:
             row |= {"eta": None, "alpha": None, "status": "all diverged"}
-    found = judged(little_run.write(tmp_path, rows), "sigmoid-neuron-no-forgetting")
-    assert found.verdict == "not testable"
-    assert "S.S. neuron diverged with every pair" in found.reason
+    verdict = judged(little_run.write(tmp_path, rows), "sigmoid-neuron-no-forgetting")
+    assert verdict.verdict == "not testable"
+    assert "S.S. neuron diverged with every pair" in verdict.reason
 
 
-def test_one_seed_that_diverged_is_told_and_not_counted(tmp_path):
+def test_a_seed_that_diverged_is_reported_and_not_counted(tmp_path):
     rows = little_run.rows_of(changed())
     for row in rows["sequential"]:
         if (row["learner"], row["configuration"], row["seed"]) == (*SGD_SS, 1):
             row |= dict.fromkeys(["accuracy", "forgetting"]) | {"diverged": 7}
-    # The seed that diverged got one task far, and kept it perfectly.
+    # The seed that diverged has perfect accuracy, but not on every task.
     rows["matrix"] = [
         row
         for row in rows["matrix"]
@@ -310,19 +310,19 @@ def test_one_seed_that_diverged_is_told_and_not_counted(tmp_path):
         for row in rows["matrix"]
         if (row["learner"], row["configuration"], row["seed"]) == (*SGD_SS, 1) and row["after"] < 3
     ]
-    found = judged(little_run.write(tmp_path, rows), "sgd-sigmoid-slows")
-    assert found.seeds == 1
-    assert "(1 of 2 seeds diverged)" in found.numbers
-    assert found.tests[1].value == pytest.approx(0.1)
+    verdict = judged(little_run.write(tmp_path, rows), "sgd-sigmoid-slows")
+    assert verdict.seeds == 1
+    assert "(1 of 2 seeds diverged)" in verdict.numbers
+    assert verdict.tests[1].value == pytest.approx(0.1)
 
 
-def test_numbers_that_are_no_numbers_are_gaps(tmp_path):
+def test_missing_numbers_cannot_be_tested(tmp_path):
     rows = little_run.rows_of(changed())
     for row in rows["sequential"]:
         row["forgetting"] = None
-    found = judged(little_run.write(tmp_path, rows), "sigmoid-neuron-no-forgetting")
-    assert found.verdict == "not testable"
-    assert found.tests[0].value is None
+    verdict = judged(little_run.write(tmp_path, rows), "sigmoid-neuron-no-forgetting")
+    assert verdict.verdict == "not testable"
+    assert verdict.tests[0].value is None
 
 
 def test_empty_and_absent_tables_leave_every_claim_untestable(tmp_path):
@@ -332,15 +332,15 @@ def test_empty_and_absent_tables_leave_every_claim_untestable(tmp_path):
     assert len(empty) == 2 * len(CLAIMS)
     run_of(tmp_path, changed())
     (tmp_path / "consolidation.csv").unlink()
-    found = judged(Tables(tmp_path), "sgd-accurate-before-consolidated")
-    assert found.verdict == "not testable"
-    assert found.reason.startswith("The run has no table consolidation; needed for: accuracy on")
+    verdict = judged(Tables(tmp_path), "sgd-accurate-before-consolidated")
+    assert verdict.verdict == "not testable"
+    assert verdict.reason.startswith("The run has no table consolidation; needed for: accuracy on")
 
 
 # Files
 
 
-def test_verdicts_are_written_as_json_and_flat(tmp_path):
+def test_verdicts_are_written_as_json_and_csv(tmp_path):
     tables = run_of(tmp_path / "tables", changed((*HEBBIAN_SS, "iid", None)))
     verdicts = claims.judge(CLAIMS, tables, PAPER)
     claims.write(verdicts, tmp_path / "claims.json", tmp_path / "claims.csv")
@@ -352,17 +352,17 @@ def test_verdicts_are_written_as_json_and_flat(tmp_path):
     with (tmp_path / "claims.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == sum(len(claim.tests) for claim in CLAIMS)
-    assert rows[0]["value"] == ""  # the spread of a group of which one diverged
+    assert rows[0]["value"] == ""  # the spread of a group in which one member diverged
     assert rows[2]["id"] == "sequence-sigmoid-best"
     assert float(rows[2]["value"]) == pytest.approx(0.3)
     assert rows[2]["outcome"] == rows[2]["verdict"] == "reproduced"
 
 
-# The file of claims
+# claims.yaml
 
 
 def entry() -> dict:
-    """A claim that is right."""
+    """A valid claim."""
     group = {"learner": "hebbian", "hidden": "sigmoid"}
     test = {
         "what": "a number",
@@ -399,12 +399,12 @@ def test_a_claim_can_be_added_without_code(tmp_path):
     [
         ("figure", ..., "figure", "is missing"),
         ("tests", [], "tests", "at least one"),
-        ("id", "Not This", "id", "small letters"),
+        ("id", "Not This", "id", "lowercase letters"),
         ("claim", 3, "claim", "must be text"),
         ("figure", "portrait", "figure", "must be one of headline"),
         ("needs", "luck", "needs", "must be one of any, full"),
         ("colour", "red", "colour", "is unknown"),
-        ("tests.0", "text", "tests.1", "must hold keys"),
+        ("tests.0", "text", "tests.1", "must be a mapping"),
         ("tests.0.quantity", "joy", "tests.1.quantity", "must be one of iid_accuracy"),
         ("tests.0.of", ..., "tests.1.of", "is missing"),
         ("tests.0.off", {}, "tests.1.off", "is unknown"),
@@ -416,7 +416,7 @@ def test_a_claim_can_be_added_without_code(tmp_path):
         ("tests.0.of.configuration", "linear-linear", "tests.1.of", "not both"),
         ("tests.0.minus.configuration", "cubic", "tests.1.minus.configuration", "unknown"),
         ("tests.0.minus.quantity", "joy", "tests.1.minus.quantity", "must be one of"),
-        ("tests.0.reproduced", ">= 0.1", "tests.1.reproduced", "must be at least"),
+        ("tests.0.reproduced", ">= 0.1", "tests.1.reproduced", "must be one of at least"),
         ("tests.0.reproduced", "at most nothing", "tests.1.reproduced", "must be a number"),
         ("tests.0.reproduced", "at most nan", "tests.1.reproduced", "finite"),
         ("tests.0.partly", "at most 0.05", "tests.1.partly", "must be wider"),
@@ -424,33 +424,33 @@ def test_a_claim_can_be_added_without_code(tmp_path):
         ("tests.0.partly", {"what": "x"}, "tests.1.partly.quantity", "is missing"),
     ],
 )
-def test_a_fault_is_named_by_claim_and_key(tmp_path, path, value, key, says):
+def test_an_error_names_the_claim_and_the_key(tmp_path, path, value, key, says):
     wrong = copy.deepcopy(entry())
-    place = wrong
+    parent = wrong
     *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
     for name in parents:
-        place = place[name]
+        parent = parent[name]
     if value is ...:
-        del place[last]
+        del parent[last]
     else:
-        place[last] = value
+        parent[last] = value
     with pytest.raises(SnapError) as error:
         load(tmp_path, wrong)
     assert str(error.value).startswith(f"claims.yaml: claim {wrong.get('id')}: key {key}")
     assert says in str(error.value)
 
 
-def test_a_group_must_choose_something(tmp_path):
+def test_a_group_must_not_be_empty(tmp_path):
     wrong = entry()
     wrong["tests"][0]["of"] = {"learner": "sgd", "hidden": "exponential", "focus": "synapse"}
     with pytest.raises(SnapError, match="no such configuration of sgd"):
         load(tmp_path, wrong)
 
 
-def test_other_faults_of_the_file(tmp_path):
-    with pytest.raises(SnapError, match="claim mine: key id: another claim has it too"):
+def test_other_errors_in_the_file(tmp_path):
+    with pytest.raises(SnapError, match="claim mine: key id: another claim has the same id"):
         load(tmp_path, entry(), entry())
-    with pytest.raises(SnapError, match="claim 1: it must hold keys"):
+    with pytest.raises(SnapError, match="claim 1: it must be a mapping"):
         load(tmp_path, "text")
     (tmp_path / "claims.yaml").write_text("a: 1")
     with pytest.raises(SnapError, match="must hold a list"):

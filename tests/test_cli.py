@@ -29,24 +29,24 @@ def folder(synthetic_root):
 def test_train_iid_json(folder, capsys, engine):
     limits = ["--epochs", "2", "--train-limit", "100", "--test-limit", "50", "--engine", engine]
     code, out, _ = snap(*TRAIN, *PAIR, *folder, *limits, "--json", capsys=capsys)
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert found["accuracy"] == found["history"][-1]["accuracy"]
-    assert [point["epoch"] for point in found["history"]] == [1, 2]
-    assert found["diverged"] is None
-    assert len(found["fingerprint"]) == 64
-    assert found["trial"].startswith("dataset=Synthetic,learner=hebbian")
+    assert result["accuracy"] == result["history"][-1]["accuracy"]
+    assert [point["epoch"] for point in result["history"]] == [1, 2]
+    assert result["diverged"] is None
+    assert len(result["fingerprint"]) == 64
+    assert result["trial"].startswith("dataset=Synthetic,learner=hebbian")
 
 
 def test_train_sequential_json(folder, capsys):
     options = ["--experiment", "sequential", "--max-epochs", "2", "--seed", "1", "--json"]
     code, out, _ = snap(*TRAIN, *PAIR, *folder, *options, capsys=capsys)
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert len(found["matrix"]) == 6
-    assert len(found["epochs_per_task"]) == 5
-    assert found["accuracy"] == found["history"][-1]["accuracy"]
-    assert set(found["metrics"]) == {
+    assert len(result["matrix"]) == 6
+    assert len(result["epochs_per_task"]) == 5
+    assert result["accuracy"] == result["history"][-1]["accuracy"]
+    assert set(result["metrics"]) == {
         "average_accuracy",
         "forgetting",
         "backward_transfer",
@@ -63,7 +63,7 @@ def test_train_for_people(folder, capsys):
     assert code == 0
     assert "untrained" in out
     assert "forgetting" in out
-    assert "--max-epochs" in err, "an option that does not apply is not passed over in silence"
+    assert "--max-epochs" in err, "an option that does not apply is reported"
 
 
 def test_divergence_is_reported_not_raised(folder, capsys):
@@ -111,7 +111,7 @@ def test_bench_rows(capsys):
     code, out, _ = snap("bench", "--quick", "--hidden", "8", "--json", capsys=capsys)
     report = json.loads(out)
     assert code == 0
-    wanted = {
+    columns = {
         "engine",
         "learner",
         "configuration",
@@ -120,7 +120,7 @@ def test_bench_rows(capsys):
         "speedup_over_reference",
         "times_roofline",
     }
-    assert all(wanted <= set(row) for row in report["rows"])
+    assert all(columns <= set(row) for row in report["rows"])
     assert {row["engine"] for row in report["rows"]} == {"cpu", "torch", "reference"}
     assert {row["learner"] for row in report["rows"]} == {"hebbian", "sgd"}
     assert report["shared_layer_over_two"] > 0
@@ -194,8 +194,8 @@ def test_the_installed_command():
     assert "snap data fetch" in done.stdout
 
 
-def test_importing_snap_is_light():
-    """A workflow that only names trials must not pay for torch or numba."""
+def test_importing_snap_is_fast():
+    """A workflow that only names trials must not spend time on importing torch or numba."""
     heavy = "{'torch', 'numba', 'numpy', 'pandas'}"
     code = "import sys, snap, snap.cli.main, snap.pipeline.specs;"
     code += f"print(sorted({heavy} & set(sys.modules)))"

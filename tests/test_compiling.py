@@ -1,4 +1,4 @@
-"""The cache of compiled loops belongs to the sources that went into them."""
+"""The cache of compiled loops depends on the sources that they are compiled from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRAIN = (
 
 
 def test_an_edited_formula_is_not_served_from_an_old_cache(tmp_path, monkeypatch):
-    """A growth function that changes goes into another folder than the one before."""
+    """An edited growth function gets a new cache folder."""
     source = tmp_path / "growth.py"
     folders = []
     for text in ("strength * (one - capped)", "strength * (one - capped) * one"):
@@ -31,7 +31,7 @@ def test_an_edited_formula_is_not_served_from_an_old_cache(tmp_path, monkeypatch
         folder.rmdir()
 
 
-def test_the_formulas_are_among_the_sources():
+def test_the_sources_include_the_formulas():
     assert {path.name for path in compiling.SOURCES} == {"kernels.py", "growth.py", "compiling.py"}
     assert all(path.is_file() for path in compiling.SOURCES)
 
@@ -49,8 +49,8 @@ SGD = (
 )
 
 
-def test_what_is_compiled_and_what_is_loaded_round_alike(tmp_path):
-    """Bit for bit, for SGD, whose rounding differed when functions were not inlined."""
+def test_compiled_loops_and_cached_loops_round_alike(tmp_path):
+    """Results are equal bit for bit. Without inlining, the rounding of SGD would differ."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", SGD]
     compiled, loaded = (
@@ -61,7 +61,7 @@ def test_what_is_compiled_and_what_is_loaded_round_alike(tmp_path):
     assert compiled == loaded
 
 
-def test_everything_that_experiments_need_is_compiled_at_once(tmp_path, synthetic_root):
+def test_snap_compile_compiles_everything_that_experiments_need(tmp_path, synthetic_root):
     """After `snap compile`, a trial of any configuration finds its loops in the cache."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-m", "snap", "compile"], env=environment, check=True)
@@ -69,7 +69,7 @@ def test_everything_that_experiments_need_is_compiled_at_once(tmp_path, syntheti
     assert before
     code = TRAIN.replace("0.1)", "0.1, 'f4')").replace("np.eye(4)", "np.eye(4, dtype='u1')")
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
-    # Data as they are read from files, which nobody may write to.
+    # Images that are read from files are read-only arrays.
     command = "train --dataset Synthetic --configuration linear-linear --lambda 1 --eta 1 --alpha 1"
     more = ["--epochs", "1", "--train-limit", "50", "--dir", str(synthetic_root)]
     subprocess.run(
@@ -78,27 +78,27 @@ def test_everything_that_experiments_need_is_compiled_at_once(tmp_path, syntheti
     assert {path.name for path in tmp_path.rglob("*.nbc")} == before
 
 
-def test_processes_that_compile_at_once_all_get_there(tmp_path):
+def test_processes_can_compile_at_the_same_time(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    running = [
+    processes = [
         subprocess.Popen(
             [sys.executable, "-c", TRAIN], env=environment, stdout=subprocess.PIPE, text=True
         )
         for _ in range(3)
     ]
-    printed = {process.communicate(timeout=300)[0] for process in running}
-    assert all(process.returncode == 0 for process in running)
+    printed = {process.communicate(timeout=300)[0] for process in processes}
+    assert all(process.returncode == 0 for process in processes)
     assert len(printed) == 1
-    assert list(Path(tmp_path).rglob("*.nbi")), "the folder that was asked for is used"
+    assert list(Path(tmp_path).rglob("*.nbi")), "NUMBA_CACHE_DIR is used"
 
 
-def test_vectors_are_as_wide_as_the_processor_has_them():
+def test_vectors_use_the_full_width_of_the_processor():
     assert compiling.full_width("+avx2,+avx512f") == "+avx2,+avx512f,-prefer-256-bit"
     for narrower in ("", "+avx2", "+avx2,-avx512f"):
         assert compiling.full_width(narrower) == narrower
 
 
-def test_features_that_are_set_for_numba_are_left_alone():
+def test_cpu_features_set_for_numba_are_kept():
     code = (
         "from snap.engines import compiling as it; from numba.core.codegen import *\n"
         "print(it.config.CPU_FEATURES, it.full_width(get_host_cpu_features()), sep='\\n')"
@@ -110,5 +110,5 @@ def test_features_that_are_set_for_numba_are_left_alone():
         return subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
 
     assert features(NUMBA_CPU_FEATURES="+sse2").stdout.splitlines()[0] == "+sse2"
-    own, wanted = features().stdout.splitlines()
-    assert own == wanted
+    actual, expected = features().stdout.splitlines()
+    assert actual == expected

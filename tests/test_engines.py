@@ -23,34 +23,34 @@ def start(hidden, width, dtype, seed=0):
 
 
 def compare(trial, samples, count, dtype, tolerance, hidden=HIDDEN, seed=0):
-    """Train by every engine; differences are measured in units of the largest weight."""
+    """Train with every engine; an error is relative to the largest weight."""
     W, V = start(hidden, samples.images.shape[1], dtype, seed)
     order = np.random.default_rng(seed + 1).integers(0, len(samples), count)
 
     def trained(engine):
         return train_from(W, V, samples.images, samples.labels, order, trial, engine=engine)
 
-    right = trained("reference")
+    expected = trained("reference")
     for engine in FAST:
-        found = trained(engine)
-        assert [f.dtype for f in found] == [dtype, dtype]
-        if not all(np.isfinite(r).all() for r in right):
-            assert not all(np.isfinite(f).all() for f in found), f"{engine} did not overflow"
+        weights = trained(engine)
+        assert [f.dtype for f in weights] == [dtype, dtype]
+        if not all(np.isfinite(r).all() for r in expected):
+            assert not all(np.isfinite(f).all() for f in weights), f"{engine} did not overflow"
             continue
-        for name, f, r in zip("WV", found, right, strict=True):
+        for name, f, r in zip("WV", weights, expected, strict=True):
             error = np.abs(f - r).max() / np.abs(r).max()
             assert error <= tolerance, f"{engine}: {name} is off by {error:.1e}"
-    return right
+    return expected
 
 
-@pytest.mark.parametrize("power", [0.5, 2, 32])
+@pytest.mark.parametrize("lambda_", [0.5, 2, 32])
 @pytest.mark.parametrize("protocol", ["text", "reference"])
 @pytest.mark.parametrize("name", HEBBIAN.paper_configurations)
 @pytest.mark.parametrize(
     ("dtype", "count", "tolerance"), [(np.float64, 300, 1e-8), (np.float32, 30, 1e-3)]
 )
-def test_hebbian(tiny_samples, name, protocol, power, dtype, count, tolerance):
-    trial = Trial(name, 0.03, power, 0.1, protocol=protocol, hidden=HIDDEN)
+def test_hebbian(tiny_samples, name, protocol, lambda_, dtype, count, tolerance):
+    trial = Trial(name, 0.03, lambda_, 0.1, protocol=protocol, hidden=HIDDEN)
     compare(trial, tiny_samples, count, dtype, tolerance)
 
 
@@ -66,15 +66,15 @@ def test_sgd(tiny_samples, configuration, protocol, dtype, count, tolerance):
 
 @pytest.mark.parametrize("draw", range(40))
 def test_mixtures_of_switches(tiny_samples, draw):
-    """Any mixture, any configuration, λ that is no power of two, odd widths."""
+    """Any mixture, any configuration, λ that is not a power of two, odd widths."""
     rng = np.random.default_rng(draw)
     protocol = Protocol(**{name: str(rng.choice(s.values)) for name, s in SWITCHES.items()})
     name = "-".join([*rng.choice(GROWTHS, 2), rng.choice(FOCUSES)])
     hidden = int(rng.integers(1, 20))
     alpha, eta = 10 ** rng.uniform(-3, -0.5), 10 ** rng.uniform(-3, 0)
     if draw % 5:
-        power = float(rng.choice([0.5, 1, 3, 2.7, 8]))
-        trial = Trial(name, alpha, power, eta, protocol=protocol, hidden=hidden)
+        lambda_ = float(rng.choice([0.5, 1, 3, 2.7, 8]))
+        trial = Trial(name, alpha, lambda_, eta, protocol=protocol, hidden=hidden)
     else:
         trial = Trial(name, alpha, learner="sgd", protocol=protocol, hidden=hidden)
     compare(trial, tiny_samples, 300, np.float64, 1e-8, hidden, seed=draw)
@@ -86,29 +86,29 @@ def test_the_papers_width(tiny_samples, name):
 
 
 def test_given_weights_of_any_sign(tiny_samples):
-    """Rows that no sample activates are made non-negative all the same."""
+    """Rows that no sample activates are made non-negative too."""
     rng = np.random.default_rng(0)
     W, V = rng.normal(size=(8, 784)), rng.normal(size=(10, 8))
     W[3] = -np.abs(W[3])
     trial = Trial("linear-linear", 0.1, 32, 0.1, hidden=8)
     args = (W, V, tiny_samples.images, tiny_samples.labels, [0, 1, 2], trial)
-    right, *others = [train_from(*args, engine=engine) for engine in ("reference", *FAST)]
-    for found in others:
-        assert np.allclose(found[0], right[0], rtol=0, atol=1e-9)
+    expected, *others = [train_from(*args, engine=engine) for engine in ("reference", *FAST)]
+    for weights in others:
+        assert np.allclose(weights[0], expected[0], rtol=0, atol=1e-9)
 
 
-def test_a_row_of_zeros_stays_out_of_it(tiny_samples):
-    """A dead neuron has norm 0: nothing is divided by it, in any engine."""
+def test_a_row_of_zeros_stays_zero(tiny_samples):
+    """A dead neuron has norm 0; no engine divides by it."""
     W, V = start(4, 784, np.float64)
     W[1] = 0
     for protocol in ("text", "reference"):
         trial = Trial("linear-linear", 0.1, 2, 0.1, protocol=protocol, hidden=4)
         args = (W, V, tiny_samples.images, tiny_samples.labels, np.arange(20), trial)
         results = [train_from(*args, engine=engine) for engine in ("reference", *FAST)]
-        for found, _ in results:
-            assert np.isfinite(found).all()
-            assert (found[1] == 0).all()
-            assert np.allclose(found, results[0][0], rtol=1e-10)
+        for hidden_weights, _ in results:
+            assert np.isfinite(hidden_weights).all()
+            assert (hidden_weights[1] == 0).all()
+            assert np.allclose(hidden_weights, results[0][0], rtol=1e-10)
 
 
 OVERFLOWING = {
@@ -120,8 +120,8 @@ OVERFLOWING = {
 @pytest.mark.parametrize("learner", OVERFLOWING)
 def test_engines_agree_on_overflow(tiny_samples, learner):
     trial = OVERFLOWING[learner]
-    right = compare(trial, tiny_samples, 300, np.float64, 1e-8)
-    assert not all(np.isfinite(r).all() for r in right), "this trial is meant to overflow"
+    expected = compare(trial, tiny_samples, 300, np.float64, 1e-8)
+    assert not all(np.isfinite(r).all() for r in expected), "this trial must overflow"
     at = []
     for engine in ("reference", *FAST):
         weights = [start(HIDDEN, 784, np.float64)]
@@ -129,9 +129,9 @@ def test_engines_agree_on_overflow(tiny_samples, learner):
         population.train([np.arange(200)])
         population.train([np.arange(200, 300)])
         at.append(population.diverged[0])
-        assert population.seen[0] == population.diverged[0], "it is stopped where it diverged"
+        assert population.seen[0] == population.diverged[0], "training stops where it diverges"
     assert at[0] is not None
-    assert max(at) - min(at) <= 1, f"they overflow at {at}"
+    assert max(at) - min(at) <= 1, f"the engines overflow at {at}"
 
 
 def test_predictions_agree(tiny_samples):
@@ -141,14 +141,14 @@ def test_predictions_agree(tiny_samples):
     ]:
         hebbian = {"lateral_inhibition": 4, "eta": 0.1} if learner == "hebbian" else {}
         trial = Trial(name, 0.03, learner=learner, hidden=HIDDEN, **hebbian)
-        found = []
+        predictions = []
         for engine in ("reference", *FAST):
             weights = [start(HIDDEN, 784, np.float64)]
             population = population_class(engine)([trial], weights, tiny_samples)
             population.train([np.arange(150)])
-            found.append(population.predict(0, tiny_samples.take(slice(101))))
-        assert np.array_equal(found[0], found[1])
-        assert np.array_equal(found[0], found[2])
+            predictions.append(population.predict(0, tiny_samples.take(slice(101))))
+        assert np.array_equal(predictions[0], predictions[1])
+        assert np.array_equal(predictions[0], predictions[2])
 
 
 def grid(count, experiment=None):
@@ -170,7 +170,7 @@ def grid(count, experiment=None):
 
 
 def test_a_trial_is_bit_identical_alone_and_in_a_population(small):
-    """Whatever the thread count; in the configuration that amplifies rounding the most."""
+    """With any number of threads, in the configuration that amplifies rounding the most."""
     trials = grid(25)
     alone = [run([trial], small, engine="cpu", record=True)[0] for trial in trials]
     for threads in (1, 2, 5):
@@ -180,7 +180,7 @@ def test_a_trial_is_bit_identical_alone_and_in_a_population(small):
             assert one.trial == other.trial
 
 
-def test_the_same_arrays_come_out_bit_for_bit(tiny_samples):
+def test_weights_are_bit_identical_alone_and_in_a_population(tiny_samples):
     trials = grid(5)
     weights = [start(HIDDEN, 784, np.float32, trial.seed) for trial in trials]
     orders = [np.random.default_rng(n).permutation(300) for n in range(5)]
@@ -209,8 +209,8 @@ def siblings(names, **values):
 
 @pytest.mark.parametrize("names", SIBLINGS, ids=lambda names: names[-1])
 @pytest.mark.parametrize("protocol", ["reference", "text"])
-def test_a_shared_hidden_layer_gives_what_a_trial_gives_alone(tiny_samples, names, protocol):
-    """Bit for bit, also after some of the networks have gone their own way."""
+def test_a_shared_hidden_layer_gives_the_same_result_as_its_own(tiny_samples, names, protocol):
+    """Bit for bit, even after one network continues with samples in another order."""
     trials = siblings(names, protocol=protocol)
     weights = [start(HIDDEN, 784, np.float32)] * len(trials)
     rng = np.random.default_rng(0)
@@ -229,11 +229,11 @@ def test_a_shared_hidden_layer_gives_what_a_trial_gives_alone(tiny_samples, name
         if alone.diverged[0] is None:
             for a, b in zip(alone.weights(0), population.weights(g), strict=True):
                 assert np.array_equal(a, b)
-            found = [one.predict(n, tiny_samples) for one, n in ((alone, 0), (population, g))]
-            assert np.array_equal(*found)
+            predictions = [one.predict(n, tiny_samples) for one, n in ((alone, 0), (population, g))]
+            assert np.array_equal(*predictions)
 
 
-def test_a_network_that_diverges_does_not_disturb_those_that_share_its_hidden_layer(tiny_samples):
+def test_a_network_that_diverges_does_not_disturb_others_with_the_same_hidden_layer(tiny_samples):
     calm, wild = siblings(("linear-linear", "linear-exponential-synapse"), protocol="text")
     W, V = start(HIDDEN, 784, np.float32)
     weights = [(W, V), (W, np.full_like(V, 1e38))]
@@ -265,7 +265,7 @@ def test_sgd_shares_no_hidden_layer(tiny_samples):
                 assert np.array_equal(a, b)
 
 
-def test_what_is_done_to_predictions_does_not_come_back(tiny_samples):
+def test_changing_predictions_does_not_change_later_ones(tiny_samples):
     trials = siblings(("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron"))
     weights = [start(HIDDEN, 784, np.float32)] * 2
     population = population_class("cpu")(trials, weights, tiny_samples)
@@ -280,18 +280,18 @@ def test_what_is_done_to_predictions_does_not_come_back(tiny_samples):
     assert np.array_equal(population.predict(0, part), alone.predict(0, part))
 
 
-def test_a_sequence_forks_where_one_configuration_needs_more_epochs(small):
-    """Each task ends for a configuration when that one has learned it."""
-    plan = Sequential(threshold=0.6, max_epochs=4, curve_every=100)
+def test_a_shared_sequence_splits_where_one_configuration_needs_more_epochs(small):
+    """For each configuration, a task ends when that configuration has learned it."""
+    experiment = Sequential(threshold=0.6, max_epochs=4, curve_every=100)
     names = ("linear-linear", "linear-exponential-neuron")
-    trials = siblings(names, experiment=plan, lateral_inhibition=4, alpha=0.01)
+    trials = siblings(names, experiment=experiment, lateral_inhibition=4, alpha=0.01)
     together = run(trials, small)
     alone = [run([trial], small)[0] for trial in trials]
     assert [r.history for r in together] == [r.history for r in alone]
     assert together[0].epochs_per_task != together[1].epochs_per_task
 
 
-def test_train_from_leaves_its_arguments_alone(tiny_samples):
+def test_train_from_does_not_change_its_arguments(tiny_samples):
     W, V = start(HIDDEN, 784, np.float32)
     W0, V0 = W.copy(), V.copy()
     for engine in ("reference", *FAST):
@@ -301,7 +301,7 @@ def test_train_from_leaves_its_arguments_alone(tiny_samples):
         assert np.array_equal(V, V0)
 
 
-def test_pixels_and_the_same_as_numbers_are_one_input(tiny_samples):
+def test_bytes_and_scaled_floats_are_the_same_input(tiny_samples):
     W, V = start(HIDDEN, 784, np.float64)
     trial = grid(1)[0]
     for engine in ("reference", *FAST):
@@ -314,7 +314,7 @@ def test_pixels_and_the_same_as_numbers_are_one_input(tiny_samples):
         assert np.allclose(pixels[0], numbers[0], rtol=1e-9)
 
 
-def test_auto_is_cpu_where_there_is_no_cuda(monkeypatch):
+def test_auto_is_cpu_without_cuda(monkeypatch):
     monkeypatch.setitem(ACCELERATORS, "cuda", lambda: False)
     assert resolve("auto", "auto") == ("cpu", "cpu")
     assert resolve("torch", "auto") == ("torch", "cpu")

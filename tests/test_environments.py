@@ -16,12 +16,12 @@ PYPI_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 def pinned() -> dict[str, str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    found = {}
+    versions = {}
     for requirement in (r for group in groups for r in group):
         match = re.fullmatch(r"([a-z0-9-]+)==([0-9][0-9.]*)", requirement)
         assert match, f"{requirement} is not pinned to one version"
-        found[match[1]] = match[2]
-    return found
+        versions[match[1]] = match[2]
+    return versions
 
 
 def test_every_dependency_is_pinned():
@@ -40,7 +40,7 @@ def test_conda_environments_agree(path):
             assert version == "=" + known[PYPI_NAMES.get(name, name)], f"{name} in {path.name}"
 
 
-def test_the_training_module_is_all_in_its_environment():
+def test_the_training_environment_has_every_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = {requirement.split("==")[0] for requirement in project["dependencies"]}
     # These start the jobs and are not needed in them.

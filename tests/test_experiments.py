@@ -14,7 +14,7 @@ from snap.engines.cpu_population import CpuPopulation
 from snap.experiments import initial_weights, random_stream, run
 from snap.learners import HEBBIAN, LEARNERS
 
-PLAN = Sequential(threshold=0.8, max_epochs=3, curve_every=100)
+SEQUENCE = Sequential(threshold=0.8, max_epochs=3, curve_every=100)
 
 
 def trial(**changes) -> Trial:
@@ -43,10 +43,15 @@ def test_iid_learns_and_reports_every_epoch(small):
 @pytest.mark.parametrize("learner", ["hebbian", "sgd"])
 def test_a_sequence_of_tasks(small, learner):
     if learner == "hebbian":
-        one = trial(experiment=PLAN)
+        one = trial(experiment=SEQUENCE)
     else:
         one = trial(
-            experiment=PLAN, learner="sgd", lateral_inhibition=None, eta=None, alpha=0.1, hidden=32
+            experiment=SEQUENCE,
+            learner="sgd",
+            lateral_inhibition=None,
+            eta=None,
+            alpha=0.1,
+            hidden=32,
         )
     (result,) = run([one], small)
     matrix = np.array(result.matrix)
@@ -54,48 +59,49 @@ def test_a_sequence_of_tasks(small, learner):
     assert len(result.epochs_per_task) == len(result.reached) == 5
     assert result.samples == sum(400 * epochs for epochs in result.epochs_per_task)
     assert result.metrics["average_accuracy"] == pytest.approx(matrix[-1].mean())
-    # The curve: before training, every 100 of a task's 400 samples at first, then epoch ends.
+    # The curve has a point before training, every 100 of the 400 samples in a task's first
+    # epoch, and at the end of every epoch.
     ends = np.cumsum([0, *(400 * epochs for epochs in result.epochs_per_task)])
     first = [start + at for start in ends[:-1] for at in (100, 200, 300)]
     assert any(epochs > 1 for epochs in result.epochs_per_task)
-    wanted = sorted({*first, *range(0, result.samples + 1, 400)})
-    assert [p["samples"] for p in result.history] == wanted
+    expected = sorted({*first, *range(0, result.samples + 1, 400)})
+    assert [p["samples"] for p in result.history] == expected
     at = {p["samples"]: p["tasks"] for p in result.history}
     assert np.array_equal(matrix, [at[end] for end in ends])
     assert result.accuracy == result.history[-1]["accuracy"]
 
 
-def test_curve_points_come_at_epoch_ends_too(small):
-    plan = dataclasses.replace(PLAN, curve_every=150, max_epochs=1)
-    (result,) = run([trial(experiment=plan)], small)
+def test_the_curve_has_a_point_at_every_epoch_end(small):
+    experiment = dataclasses.replace(SEQUENCE, curve_every=150, max_epochs=1)
+    (result,) = run([trial(experiment=experiment)], small)
     assert [p["samples"] for p in result.history][:5] == [0, 150, 300, 400, 550]
 
 
 def test_a_task_ends_at_its_threshold_or_its_last_epoch(small):
-    easy = dataclasses.replace(PLAN, threshold=0.01)
+    easy = dataclasses.replace(SEQUENCE, threshold=0.01)
     (result,) = run([trial(experiment=easy)], small)
     assert result.epochs_per_task == [1] * 5
     assert result.reached == [True] * 5
-    hopeless = dataclasses.replace(PLAN, threshold=1.0, max_epochs=2)
+    hopeless = dataclasses.replace(SEQUENCE, threshold=1.0, max_epochs=2)
     (result,) = run([trial(experiment=hopeless, alpha=0.001)], small)
     assert result.epochs_per_task == [2] * 5
     assert result.reached == [False] * 5
 
 
-def test_the_threshold_is_judged_on_the_data_named(small):
-    """With test labels that cannot be met, judging on test data goes on to the last epoch."""
+def test_the_threshold_is_judged_on_the_configured_data(small):
+    """With wrong test labels, a task that is judged on test data never reaches the threshold."""
     wrong = (small.test.labels + 2) % 10  # every sample now belongs to another task
     broken = dataclasses.replace(small, test=Samples(small.test.images, wrong))
-    on_test = dataclasses.replace(PLAN, judged_on="test")
-    (judged_on_train,) = run([trial(experiment=PLAN)], broken)
+    on_test = dataclasses.replace(SEQUENCE, judged_on="test")
+    (judged_on_train,) = run([trial(experiment=SEQUENCE)], broken)
     (judged_on_test,) = run([trial(experiment=on_test)], broken)
     assert any(judged_on_train.reached)
     assert not any(judged_on_test.reached)
 
 
 def test_a_task_trains_on_its_own_classes_only(small, monkeypatch):
-    """Each epoch brings every sample of the task's classes once, in an order of its own."""
-    plan = Sequential(tasks=((0, 1), (7,)), threshold=1.0, max_epochs=2, curve_every=10**6)
+    """Each epoch has every sample of the task's classes once, in a new order."""
+    experiment = Sequential(tasks=((0, 1), (7,)), threshold=1.0, max_epochs=2, curve_every=10**6)
     learned = []
     train = CpuPopulation._train
 
@@ -104,11 +110,11 @@ def test_a_task_trains_on_its_own_classes_only(small, monkeypatch):
         return train(self, orders)
 
     monkeypatch.setattr(CpuPopulation, "_train", watched)
-    run([trial(experiment=plan, alpha=0.001)], small)
+    run([trial(experiment=experiment, alpha=0.001)], small)
     epochs = [np.sort(order) for order in learned]
     pair, seven = small.train.of_classes((0, 1)), small.train.of_classes((7,))
-    for found, expected in zip(epochs, (pair, pair, seven, seven), strict=True):
-        assert np.array_equal(found, expected)
+    for samples, expected in zip(epochs, (pair, pair, seven, seven), strict=True):
+        assert np.array_equal(samples, expected)
     assert not np.array_equal(learned[0], learned[1])
 
 
@@ -130,7 +136,7 @@ def test_limits(small):
 
 def test_divergence_is_a_result(small):
     wild = {"configuration": "exponential-linear-neuron", "alpha": 50.0, "protocol": "text"}
-    for experiment in (Iid(2), PLAN):
+    for experiment in (Iid(2), SEQUENCE):
         fine, diverged = run(
             [trial(experiment=experiment), trial(experiment=experiment, **wild)], small
         )
@@ -142,7 +148,7 @@ def test_divergence_is_a_result(small):
 
 
 def test_percentiles_show_consolidation(small):
-    """Recorded on request: strength grows and, near 1, plasticity falls."""
+    """They are recorded on request: strength grows and, near 1, plasticity falls."""
     (result,) = run([trial(experiment=Iid(4), alpha=0.3)], small, record=True)
     strength = [p["weights"]["hidden_strength"] for p in result.history]
     assert all(np.all(np.diff(row) >= 0) for row in strength)
@@ -157,7 +163,7 @@ def test_recording_changes_nothing(small):
     assert plain.accuracy == recorded.accuracy
 
 
-def test_results_come_as_they_finish_and_in_the_order_given(small):
+def test_results_are_reported_as_they_finish_and_returned_in_order(small):
     trials = [trial(experiment=Iid(epochs), seed=seed) for seed, epochs in enumerate((3, 1, 2))]
     finished = []
     results = run(trials, small, threads=2, finished=lambda r: finished.append(r.trial))
@@ -195,16 +201,16 @@ def test_bad_calls(small):
     zeros = small.train.of_classes((0,))
     only_zeros = dataclasses.replace(small, train=small.train.take(zeros))
     with pytest.raises(SnapError, match="no samples of the task"):
-        run([trial(experiment=PLAN)], only_zeros)
+        run([trial(experiment=SEQUENCE)], only_zeros)
 
 
 @pytest.mark.parametrize("engine", ["reference", "cpu", "torch"])
-def test_a_learner_is_told_when_a_task_has_ended(small, monkeypatch, engine):
-    """Once per task, in order, with the network as it is then and the task's own samples."""
-    told = []
+def test_a_learner_is_called_at_the_end_of_each_task(small, monkeypatch, engine):
+    """Once per task, in order, with the current network and the task's own samples."""
+    calls = []
 
     def end_task(network, samples):
-        told.append((network.seen, sorted(set(samples.labels.tolist()))))
+        calls.append((network.seen, sorted(set(samples.labels.tolist()))))
 
     monkeypatch.setitem(LEARNERS, "hebbian", dataclasses.replace(HEBBIAN, end_task=end_task))
     experiment = Sequential(tasks=((0, 1), (7,)), max_epochs=1)
@@ -220,5 +226,5 @@ def test_a_learner_is_told_when_a_task_has_ended(small, monkeypatch, engine):
         test_limit=100,
     )
     (result,) = run([trial], small, engine)
-    assert [labels for _, labels in told] == [[0, 1], [7]]
-    assert 0 < told[0][0] < told[1][0] == result.samples
+    assert [labels for _, labels in calls] == [[0, 1], [7]]
+    assert 0 < calls[0][0] < calls[1][0] == result.samples

@@ -1,8 +1,10 @@
-"""Every figure from made-up tables: whole, with gaps, and with nothing in them."""
+"""Every figure from made-up tables: complete, with gaps, and empty."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +18,12 @@ from snap.cli.main import main
 from snap.errors import SnapError
 from snap.protocol import LADDER
 from snap.report import catalog
-from snap.report.figures import MODULES, base, draw
+from snap.report.figures import base, draw
+from snap.report.figures.growth import measured_growth
 from snap.report.figures.sequence import progress
-from snap.report.figures.weights import measured_growth, mosaic
+from snap.report.figures.weights import mosaic
 from snap.report.frames import Tables
+from snap.trial import Trial
 
 ROOT = Path(__file__).parents[1]
 STYLE = base.read_style(ROOT / "workflow/style.yaml")
@@ -29,11 +33,11 @@ TASKS = 3
 
 
 def rows(numbers=None) -> dict[str, list[dict]]:
-    """The little run on both datasets, with curves, a search and a ladder besides."""
+    """The little run on both datasets, plus curves, a search and a ladder."""
     merged: dict[str, list[dict]] = {}
     for dataset in DATASETS:
-        for table, found in rows_of(numbers or as_in_the_paper(), dataset).items():
-            merged.setdefault(table, []).extend(found)
+        for table, table_rows in rows_of(numbers or as_in_the_paper(), dataset).items():
+            merged.setdefault(table, []).extend(table_rows)
     for row in merged["matrix"]:
         row["classes"] = f"{2 * row['task'] - 2}+{2 * row['task'] - 1}"
     merged["curve"] = []
@@ -63,9 +67,10 @@ def rows(numbers=None) -> dict[str, list[dict]]:
     return merged
 
 
-def drawing(tables: Tables, name: str, **options) -> tuple[str, base.Drawing]:
+def drawing(tables: Tables, name: str, **options) -> tuple[catalog.Kind, base.Drawing]:
     kind, dataset = catalog.find(name)
-    return kind.name, base.Drawing(tables, STYLE, PAPER, dataset, **options)
+    readable = Tables(tables.folder, kind.tables)
+    return kind, base.Drawing(readable, STYLE, PAPER, dataset, **options)
 
 
 NAMES = catalog.names(DATASETS)
@@ -76,18 +81,19 @@ def whole(tmp_path_factory) -> Tables:
     return write(tmp_path_factory.mktemp("whole"), rows())
 
 
-def test_every_kind_of_figure_has_what_draws_it_and_a_caption():
-    assert {kind.name for kind in catalog.KINDS} == set(MODULES)
+def test_every_kind_of_figure_has_a_function_and_a_caption():
     for kind in catalog.KINDS:
+        assert callable(getattr(import_module(kind.module), kind.name.replace("-", "_")))
         caption = (ROOT / f"reports/captions/{kind.name}.rst").read_text()
         assert len(caption.split()) > 20, kind.name
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_drawn_with_its_data_and_its_finding(whole, tmp_path, name):
+def test_a_figure_is_drawn_with_its_data_and_alternative_text(whole, tmp_path, name):
     kind, dataset = catalog.find(name)
     weights = tmp_path / "weights.npz"
-    np.savez(weights, **{"hebbian linear-linear": np.random.default_rng(0).random((5, 784))})
+    trial = Trial("linear-linear", 0.1, 16, 0.1, dataset or "MNIST", hidden=5)
+    np.savez(weights, **{trial.text: np.random.default_rng(0).random((5, 784))})
     options = {
         "tables": whole.folder,
         "style": ROOT / "workflow/style.yaml",
@@ -96,8 +102,8 @@ def test_it_is_drawn_with_its_data_and_its_finding(whole, tmp_path, name):
         "caption": ROOT / f"reports/captions/{kind.name}.rst",
         "output": tmp_path / f"{name}.png",
     }
-    given = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
-    code = main(["report", "figure", name, *given])
+    arguments = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
+    code = main(["report", "figure", name, *arguments])
     assert code == 0
     assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
     width, height = Image.open(tmp_path / f"{name}.png").size
@@ -111,19 +117,36 @@ def test_it_is_drawn_with_its_data_and_its_finding(whole, tmp_path, name):
     assert len(pd.read_csv(tmp_path / f"{name}.csv"))
 
 
+def test_features_name_the_lambda_that_their_weights_were_trained_with(whole, tmp_path):
+    """Not the best λ of a table, which may have changed since."""
+    trial = Trial("linear-linear", 0.1, 2, 0.1, hidden=5)
+    np.savez(tmp_path / "weights.npz", **{trial.text: np.ones((5, 784))})
+    request = drawing(whole, "features-MNIST", weights={"MNIST": tmp_path / "weights.npz"})
+    drawn = draw(*request)
+    assert "λ = 2" in drawn.figure.axes[0].get_title()
+    base.plt.close(drawn.figure)
+
+
+def test_a_figure_cannot_read_a_table_that_it_does_not_declare(whole):
+    kind, request = drawing(whole, "curves-MNIST")
+    without = Tables(whole.folder, tuple(name for name in kind.tables if name != "matrix"))
+    with pytest.raises(SnapError, match="matrix"):
+        draw(kind, dataclasses.replace(request, tables=without))
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_at_all_is_said_and_not_passed_over(tmp_path, name):
-    """A run of one dataset of which nothing came out: no crash, and the gap is named."""
+def test_a_figure_of_an_empty_run_names_the_gap(tmp_path, name):
+    """If every pair diverged, the figure is still drawn."""
     cells = [row | {"status": "all diverged"} for row in rows()["selected"]]
     tables = write(tmp_path, {"selected": cells})
     kind, request = drawing(tables, name)
     drawn = draw(kind, request)
-    if kind not in ("growth", "network"):
+    if kind.from_results:
         assert drawn.gaps
     base.plt.close(drawn.figure)
 
 
-def test_a_diverged_cell_is_a_gap_in_the_line_and_in_words(tmp_path):
+def test_a_diverged_cell_is_a_gap_in_the_line_and_is_named(tmp_path):
     made = rows()
     for row in made["sequential"]:
         if (row["configuration"], row["lambda"]) == ("linear-linear", 16):
@@ -137,7 +160,7 @@ def test_a_diverged_cell_is_a_gap_in_the_line_and_in_words(tmp_path):
 
 
 def test_a_line_breaks_where_a_result_is_missing(tmp_path):
-    """The cross that marks the gap stands on the axis, at the λ that is missing."""
+    """A cross on the axis marks the gap, at the missing λ."""
     made = rows()
     made["iid"] = [
         r for r in made["iid"] if (r["configuration"], r["lambda"]) != ("linear-linear", 1)
@@ -158,7 +181,7 @@ def test_seeds_are_a_mean_and_a_band(whole):
     base.plt.close(drawn.figure)
 
 
-def test_a_growth_has_one_colour_and_focus_one_line():
+def test_growth_sets_the_colour_and_focus_the_line_style():
     request = base.Drawing(Tables(Path()), STYLE, PAPER)
     neuron, synapse = (request.look(f"sigmoid-linear-{focus}") for focus in ("neuron", "synapse"))
     assert neuron["color"] == synapse["color"]
@@ -169,7 +192,7 @@ def test_a_growth_has_one_colour_and_focus_one_line():
 
 
 @pytest.mark.parametrize("name", ["headline", "curves-MNIST", "matrix-MNIST"])
-def test_the_best_of_what_is_left_is_marked_as_such(tmp_path, name):
+def test_the_best_of_the_remaining_lambdas_is_marked_as_such(tmp_path, name):
     made = rows()
     for row in made["sequential"]:
         if (row["configuration"], row["lambda"]) == ("sigmoid-sigmoid-neuron", 16):
@@ -180,12 +203,12 @@ def test_the_best_of_what_is_left_is_marked_as_such(tmp_path, name):
     base.plt.close(drawn.figure)
 
 
-def test_words_of_the_configuration_are_not_typeset(tmp_path):
+def test_text_of_the_configuration_is_not_typeset_as_mathematics(tmp_path):
     named = r"quick (reduced: grid $\frac{1$ more)"
     tables = write(tmp_path, rows(), named)
     kind, request = drawing(tables, "network")
     stem = tmp_path / "network.png"
-    base.save(draw(kind, request), catalog.find("network")[0], "network", request, "", stem)
+    base.save(draw(kind, request), kind, "network", request, "", stem)
     assert stem.stat().st_size
 
 
@@ -226,7 +249,7 @@ def test_a_mosaic_shows_every_neuron_from_dark_to_light():
     assert (sheet == 1).sum() == 3
 
 
-def test_a_reduced_run_says_so_in_the_picture(tmp_path):
+def test_a_figure_of_a_reduced_run_says_so(tmp_path):
     made = rows()
     for named in ("paper", "quick (reduced: five samples)"):
         tables = write(tmp_path / named[:5], made, named)
@@ -239,7 +262,7 @@ def test_a_reduced_run_says_so_in_the_picture(tmp_path):
         assert any("five samples" in text for text in texts) == ("reduced" in named)
 
 
-def test_same_tables_same_files(whole, tmp_path):
+def test_the_same_tables_give_the_same_files(whole, tmp_path):
     for folder in ("one", "two"):
         kind, request = drawing(whole, "sequential")
         with base.looks(STYLE):
@@ -260,23 +283,8 @@ def test_an_unknown_figure_is_named(name):
 @pytest.mark.parametrize(
     "text", ["", "rc: 5", "rc: {no.such: 1}", "a: [", "rc: {}\ntasks: nope\nheat: x"]
 )
-def test_a_style_that_cannot_be_used_is_named(tmp_path, text):
+def test_an_unusable_style_is_named(tmp_path, text):
     path = tmp_path / "style.yaml"
     path.write_text(text)
     with pytest.raises(SnapError, match=r"style\.yaml cannot be used as a style"):
         base.read_style(path)
-
-
-def test_drawing_code_has_a_version_that_comments_do_not_change(tmp_path, monkeypatch):
-    module = tmp_path / "report" / "catalog.py"
-    module.parent.mkdir()
-    monkeypatch.setattr(catalog, "__file__", str(module))
-    versions = []
-    for code in (
-        'def f():\n    """Says."""\n    return 1\n',
-        'def f():\n    """Says more."""\n    return 1  # why\n',
-        'def f():\n    """Says."""\n    return 2\n',
-    ):
-        module.write_text(code)
-        versions.append(catalog.code_version())
-    assert versions[0] == versions[1] != versions[2]

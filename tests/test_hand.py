@@ -1,7 +1,7 @@
-"""One step of a 2-3-2 network against values worked out by hand from the equations.
+"""One step of a 2-3-2 network, compared with values worked out by hand from the equations.
 
-The numbers below come from the paper's equations with a pencil, not from the package: each is
-written as the sum or product it was worked out as.
+The numbers below were worked out with a pencil from the paper's equations, not with the package.
+Each is written as the sum or product that gives it.
 """
 
 from __future__ import annotations
@@ -68,16 +68,16 @@ def test_hidden_layer(engine, protocol, growth, focus):
     r = TEXT_R if protocol == "text" else REFERENCE_R
     expected = W + ALPHA * np.array(FACTORS[protocol, growth, focus]) * np.array(r)
     if (protocol, growth, focus) == ("reference", "exponential", "neuron"):
-        # Each row over its length: W + 0.1 r is (0.35625, 0.4), (0.6467578125, 0.78734375) and
-        # (0.483125, 0.2775).
+        # Each row is divided by its length: W + 0.1 r is (0.35625, 0.4), (0.6467578125, 0.78734375)
+        # and (0.483125, 0.2775).
         squares = (
             0.35625**2 + 0.4**2,
             0.6467578125**2 + 0.78734375**2,
             0.483125**2 + 0.2775**2,
         )
         expected = expected / np.sqrt(squares)[:, None]
-    found, _ = learn(engine, protocol, growth, "linear", focus)
-    assert np.allclose(found, expected, rtol=0, atol=1e-9)
+    new_W, _ = learn(engine, protocol, growth, "linear", focus)
+    assert np.allclose(new_W, expected, rtol=0, atol=1e-9)
 
 
 # Output layer. The label's row is (0.1, 0.2, 0.2), strength 0.3 (text) or 0.3/√3 = √3/10.
@@ -108,26 +108,26 @@ def test_output_row_of_the_label(engine, protocol, growth, focus):
     else:
         expected = V[1] + ALPHA * factor * np.array(REFERENCE_H)
         expected = expected / (expected**2).sum() ** 0.5
-    _, found = learn(engine, protocol, "linear", growth, focus)
-    assert np.allclose(found[1], expected, rtol=0, atol=1e-9)
+    _, new_V = learn(engine, protocol, "linear", growth, focus)
+    assert np.allclose(new_V[1], expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_other_output_rows(engine):
-    """The label rule leaves them alone but for their length; the error rule pushes them down."""
-    _, found = learn(engine, "reference", "linear", "linear", "neuron")
-    assert np.allclose(found[0], (2 / 3, 1 / 3, 2 / 3), atol=1e-9)
-    _, found = learn(engine, "text", "linear", "linear", "neuron")
+    """The label rule changes only their length; the error rule pushes them down."""
+    _, new_V = learn(engine, "reference", "linear", "linear", "neuron")
+    assert np.allclose(new_V[0], (2 / 3, 1 / 3, 2 / 3), atol=1e-9)
+    _, new_V = learn(engine, "text", "linear", "linear", "neuron")
     error = 1 / (1 + 2.718281828459045**0.075)
-    assert np.allclose(found[0], V[0] - ALPHA * error * np.array(TEXT_H), atol=1e-9)
+    assert np.allclose(new_V[0], V[0] - ALPHA * error * np.array(TEXT_H), atol=1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("rule", "amounts"),
     [
-        ("error-onehot", (0.0, 0.0)),  # the prediction is the label: no error at all
-        ("error-raw", (-0.36875, 1 - 0.36875)),  # the one-hot label less the activations
+        ("error-onehot", (0.0, 0.0)),  # the prediction is the label, so there is no error
+        ("error-raw", (-0.36875, 1 - 0.36875)),  # the one-hot label minus the activations
     ],
 )
 def test_other_readings_of_the_error(engine, rule, amounts):
@@ -135,39 +135,39 @@ def test_other_readings_of_the_error(engine, rule, amounts):
     # first class, so for the one-hot reading one weight of the second class is raised.
     weights = (W, V if rule == "error-raw" else V + np.array([[0, 0, 0], [0, 0, 0.1]]))
     protocol = Protocol(output_rule=rule, output_rows="free")
-    _, found = learn(engine, protocol, "linear", "linear", "neuron", weights)
+    _, new_V = learn(engine, protocol, "linear", "linear", "neuron", weights)
     expected = weights[1] + ALPHA * np.outer(amounts, REFERENCE_H)
-    assert np.allclose(found, expected, rtol=0, atol=1e-9)
+    assert np.allclose(new_V, expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_consolidated_rows_are_frozen_and_never_reversed(engine):
-    """Beyond strength 1 the clamped sigmoid has no plasticity; the text's has a negative one."""
+    """Above strength 1, the clamped sigmoid has plasticity 0, and the text's a negative one."""
     strong = 5 * W
-    found, _ = learn(engine, "reference", "sigmoid", "linear", "neuron", (strong, V))
-    assert np.array_equal(found, strong)
-    found, _ = learn(engine, "text", "sigmoid", "linear", "neuron", (strong, V))
-    assert found[0, 0] < strong[0, 0]
+    new_W, _ = learn(engine, "reference", "sigmoid", "linear", "neuron", (strong, V))
+    assert np.array_equal(new_W, strong)
+    new_W, _ = learn(engine, "text", "sigmoid", "linear", "neuron", (strong, V))
+    assert new_W[0, 0] < strong[0, 0]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_hidden_weights_stop_at_zero(engine):
     low = np.array([[0.3, 0.4], [0.6, 0.001], [0.4, 0.3]])
-    found, _ = learn(engine, "reference", "linear", "linear", "neuron", (low, V))
-    assert found[1, 1] == 0
+    new_W, _ = learn(engine, "reference", "linear", "linear", "neuron", (low, V))
+    assert new_W[1, 1] == 0
     free = Protocol(hidden_sign="free")
-    found, _ = learn(engine, free, "linear", "linear", "neuron", (low, V))
-    assert found[1, 1] < 0
+    new_W, _ = learn(engine, free, "linear", "linear", "neuron", (low, V))
+    assert new_W[1, 1] < 0
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("protocol", ["text", "reference"])
-def test_a_black_image_moves_nothing(engine, protocol):
+def test_a_black_image_does_not_change_the_hidden_layer(engine, protocol):
     """All activations 0 give h = 0, never NaN."""
     trial = Trial("linear-linear", ALPHA, LAMBDA, ETA, protocol=protocol, hidden=3)
-    found, output = train_from(W, V, 0 * X, [LABEL], [0], trial, engine=engine)
-    assert np.array_equal(found, W)
-    assert np.isfinite(output).all()
+    new_W, new_V = train_from(W, V, 0 * X, [LABEL], [0], trial, engine=engine)
+    assert np.array_equal(new_W, W)
+    assert np.isfinite(new_V).all()
 
 
 # SGD. h = ReLU(W x) = (0.3, 0.6, 0.4); V h = (0.2, 0.23), so the label's softmax is
@@ -198,6 +198,6 @@ def test_sgd(engine, growth, focus):
         expected_W = expected_W / np.linalg.norm(expected_W, axis=1, keepdims=True)
         expected_V = expected_V / np.linalg.norm(expected_V, axis=1, keepdims=True)
     trial = Trial(f"{growth}-{growth}-{focus}", ALPHA, learner="sgd", hidden=3)
-    found_W, found_V = train_from(W, V, X, [LABEL], [0], trial, engine=engine)
-    assert np.allclose(found_W, expected_W, rtol=0, atol=1e-9)
-    assert np.allclose(found_V, expected_V, rtol=0, atol=1e-9)
+    new_W, new_V = train_from(W, V, X, [LABEL], [0], trial, engine=engine)
+    assert np.allclose(new_W, expected_W, rtol=0, atol=1e-9)
+    assert np.allclose(new_V, expected_V, rtol=0, atol=1e-9)

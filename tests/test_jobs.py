@@ -1,4 +1,4 @@
-"""The steps of the workflow, without the workflow."""
+"""The steps of the workflow, without Snakemake."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_search_trains_every_point_once(tmp_path, synthetic_root):
     assert len(read_rows(out)) == 3
 
 
-def test_kept_trials_are_used_only_if_they_are_what_was_written(tmp_path, small):
+def test_stored_trials_are_used_only_if_they_match_and_are_undamaged(tmp_path, small):
     trial = dataclasses.replace(TEXT, alpha=0.1, eta=0.1)
     store = TrialStore(tmp_path, small.checksum, "cpu")
     assert store.get(trial) is None
@@ -88,8 +88,8 @@ def test_kept_trials_are_used_only_if_they_are_what_was_written(tmp_path, small)
         assert store.get(trial) is None
 
 
-def test_a_killed_job_loses_at_most_the_point_under_way(tmp_path, synthetic_root):
-    """SIGKILL in the middle: what was finished is there, and is not trained again."""
+def test_a_killed_job_loses_at_most_the_point_it_was_training(tmp_path, synthetic_root):
+    """After SIGKILL, finished points are kept and are not trained again."""
     slow = dataclasses.replace(TEXT, experiment=Iid(60), hidden=64, train_limit=None)
     text = json.dumps(spec([(0.1, alpha / 100) for alpha in range(1, 13)], slow))
     trials, out = tmp_path / "trials", tmp_path / "out.csv"
@@ -125,7 +125,7 @@ def test_the_highest_accuracy_is_selected_with_its_runner_up(tmp_path):
     assert (row["points"], row["diverged"], row["status"]) == ("3", "0", "selected")
 
 
-def test_of_equals_the_gentler_wins(tmp_path):
+def test_a_tie_goes_to_the_lower_alpha_and_then_to_the_lower_eta(tmp_path):
     rows = [
         {"eta": 0.7, "alpha": 0.1, "accuracy": 0.8},
         {"eta": 0.1, "alpha": 0.3, "accuracy": 0.8},
@@ -137,7 +137,7 @@ def test_of_equals_the_gentler_wins(tmp_path):
         assert row["margin"] == "0"
 
 
-def test_seeds_are_averaged_and_a_pair_that_ever_diverged_is_out(tmp_path):
+def test_seeds_are_averaged_and_a_pair_that_diverged_with_any_seed_is_excluded(tmp_path):
     one = points(
         tmp_path / "seed0.csv",
         [
@@ -164,7 +164,7 @@ def test_seeds_are_averaged_and_a_pair_that_ever_diverged_is_out(tmp_path):
 
 
 def test_numbers_are_written_exactly(tmp_path):
-    """No digit of a λ, η or α may be lost on the way to the final runs."""
+    """No digit of λ, η or α may be lost before the final runs."""
     third = 1 / 3
     point = {"lambda": third, "eta": 1 / 7, "alpha": 4e-8, "accuracy": third}
     row = selected(tmp_path, points(tmp_path / "a.csv", [point]), **{"lambda": repr(third)})
@@ -172,7 +172,7 @@ def test_numbers_are_written_exactly(tmp_path):
     assert float(row["accuracy"]) == third
 
 
-def test_all_diverged_is_reported_and_stops_nothing(tmp_path, synthetic_root):
+def test_a_cell_whose_pairs_all_diverged_is_reported_without_an_error(tmp_path, synthetic_root):
     rows = [{"eta": 0.1, "alpha": a, "diverged": 3} for a in (0.1, 0.3)]
     row = selected(tmp_path, points(tmp_path / "a.csv", rows))
     assert (row["eta"], row["alpha"], row["status"]) == ("", "", "all diverged")
@@ -187,12 +187,12 @@ def test_all_diverged_is_reported_and_stops_nothing(tmp_path, synthetic_root):
     assert [read_rows(path) for path in outputs] == [[], [], []]
 
 
-def test_a_pair_that_is_given_is_taken(tmp_path):
+def test_a_given_pair_is_selected(tmp_path):
     row = selected(tmp_path, given=[0.003, 0.3])
     assert (row["eta"], row["alpha"], row["status"]) == ("0.003", "0.3", "given")
 
 
-def test_only_the_cells_own_points_count(tmp_path):
+def test_only_points_of_the_cell_count(tmp_path):
     mine = {"eta": 0.1, "alpha": 0.1, "accuracy": 0.3}
     better = {"eta": 0.3, "alpha": 0.1, "accuracy": 0.9}
     for whose in ({"lambda": 8.0}, {"configuration": "linear-sigmoid-neuron"}):
@@ -204,12 +204,12 @@ def test_only_the_cells_own_points_count(tmp_path):
 
 
 def test_validation_never_sees_the_test_labels(tmp_path, synthetic_root, monkeypatch):
-    """With the test labels corrupted the same pair is selected; chosen on test data, another is."""
+    """Corrupted test labels change a selection on test data, but not one on validation data."""
     honest = load("Synthetic", synthetic_root)
     wrong = Samples(honest.test.images, np.zeros_like(honest.test.labels))
     corrupted = dataclasses.replace(honest, test=wrong)
     pairs = [(eta, alpha) for eta in (0.7, 0.03) for alpha in (0.3, 0.03, 0.003)]
-    found = {}
+    selections = {}
     for split in ("validation", "test"):
         for name, dataset in (("honest", honest), ("corrupted", corrupted)):
             monkeypatch.setattr("snap.data.store.load", lambda *_, at=dataset: at)
@@ -217,15 +217,15 @@ def test_validation_never_sees_the_test_labels(tmp_path, synthetic_root, monkeyp
             out = store / "search.csv"
             trial = dataclasses.replace(TEXT, split=split, train_limit=None)
             jobs.search(spec(pairs, trial), [], out, Workplace(store, synthetic_root))
-            found[split, name] = selected(tmp_path, out, configuration=TEXT.configuration.name)
-    assert found["validation", "honest"] == found["validation", "corrupted"]
-    assert found["test", "honest"] != found["test", "corrupted"]
+            selections[split, name] = selected(tmp_path, out, configuration=TEXT.configuration.name)
+    assert selections["validation", "honest"] == selections["validation", "corrupted"]
+    assert selections["test", "honest"] != selections["test", "corrupted"]
 
 
 # Tables and files
 
 
-def test_how_points_are_put_into_jobs_does_not_show_in_a_table(tmp_path):
+def test_a_table_does_not_depend_on_how_points_are_split_into_jobs(tmp_path):
     def point(configuration, eta):
         return {"configuration": configuration, "eta": eta, "alpha": 0.1, "accuracy": 0.5}
 
@@ -241,7 +241,7 @@ def test_how_points_are_put_into_jobs_does_not_show_in_a_table(tmp_path):
     assert tables[0].count(b"\n") == 5
 
 
-def test_tables_say_which_run_they_are_from(tmp_path):
+def test_tables_name_their_run(tmp_path):
     parts = []
     for n in (1, 2):
         parts.append(points(tmp_path / f"{n}.csv", [{"eta": n, "alpha": 0.1, "accuracy": 0.5}]))
@@ -252,13 +252,13 @@ def test_tables_say_which_run_they_are_from(tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(COLUMNS))
-def test_a_table_of_nothing_has_its_columns(tmp_path, name):
+def test_an_empty_table_has_its_columns(tmp_path, name):
     table([], tmp_path / f"{name}.csv", "quick", "")
     header = (tmp_path / f"{name}.csv").read_text().splitlines()
     assert header == [",".join(["run", *COLUMNS[name]])]
 
 
-def test_a_specification_that_is_none():
+def test_an_invalid_specification():
     with pytest.raises(SnapError, match="JSON"):
         jobs.load_spec("{")
 
@@ -272,30 +272,30 @@ def test_state_of_a_run(tmp_path):
         | {"benchmark": str(tmp_path / f"{n}.tsv"), "ledger": str(tmp_path / f"{n}.json")}
         for n in range(4)
     ]
-    plan = tmp_path / "plan.json"
-    write_plan(plan, "demo", 2, work)
-    assert "search 0/20" in line(state(plan))
+    plan_file = tmp_path / "plan.json"
+    write_plan(plan_file, "demo", 2, work)
+    assert "search 0/20" in line(state(plan_file))
     for n in (0, 1):
         (tmp_path / f"{n}.csv").write_text("done")
         account = {"trials": 5, "trained": 5, "training_seconds": 100.0}
         (tmp_path / f"{n}.json").write_text(json.dumps(account))
-    now = state(plan)
-    # Half is done, at twice the guessed cost: 100 s of guess left, 200 s of work, on two cores.
+    now = state(plan_file)
+    # Half is done, at twice the estimated cost: 200 s of work are left, on two cores.
     assert now["seconds_left"] == pytest.approx(100)
-    # An output that is older than the run, and due to be made anew, is not done.
-    write_plan(plan, "demo", 2, [work[0] | {"due": True}, *work[1:]])
-    assert state(plan)["stages"]["search"]["jobs_done"] == 1
-    write_plan(plan, "demo", 2, work)
+    # An output that is due to be made again is not done.
+    write_plan(plan_file, "demo", 2, [work[0] | {"due": True}, *work[1:]])
+    assert state(plan_file)["stages"]["search"]["jobs_done"] == 1
+    write_plan(plan_file, "demo", 2, work)
     with Heartbeat(tmp_path / "heartbeats", str(tmp_path / "2.csv"), 5, 1) as beat:
         beat.progress(TEXT, 50, 50)
         beat.trial_done()
-        now = state(plan)
+        now = state(plan_file)
         assert now["stages"]["search"]["trials_done"] == 12
         assert "trial 3 of 5" in report(now)
-    assert state(plan)["running"] == []
+    assert state(plan_file)["running"] == []
 
 
-def test_a_dead_jobs_heartbeat_is_not_believed(tmp_path):
+def test_the_heartbeat_of_a_dead_job_is_ignored(tmp_path):
     beat = Heartbeat(tmp_path / "heartbeats", "job", 1, 0)
     beat.__enter__()
     path = next((tmp_path / "heartbeats").glob("*.json"))
@@ -311,7 +311,7 @@ def test_a_dead_jobs_heartbeat_is_not_believed(tmp_path):
 
 
 def test_jobs_on_other_machines_are_seen_and_counted(tmp_path):
-    """On a cluster nobody knows the cores: those of the jobs that run are divided by."""
+    """The cores of a cluster are unknown; the estimate uses those of the running jobs."""
     work = {"stage": "search", "output": "there.csv", "trials": 2, "cost": 60.0, "ledger": ""}
     write_plan(tmp_path / "plan.json", "demo", None, [work], "a-name")
     assert state(tmp_path / "plan.json")["seconds_left"] == 60
@@ -324,7 +324,7 @@ def test_jobs_on_other_machines_are_seen_and_counted(tmp_path):
 
 
 def test_costs_of_a_run_on_slurm(tmp_path, monkeypatch):
-    """What SLURM gave, and how long another number of cores would take."""
+    """Allocated core seconds, and the projected time on other numbers of cores."""
     ledger = dict.fromkeys(LEDGER, 0.0)
     work = []
     for stage, number in (("search", 4), ("sequential", 2)):
@@ -337,20 +337,20 @@ def test_costs_of_a_run_on_slurm(tmp_path, monkeypatch):
             place.with_suffix(".tsv").write_text("s\n32.0\n")
             work.append({"stage": stage, "output": f"{place}.csv", "trials": 1, "cost": 15.0})
             work[-1] |= {"ledger": f"{place}.json", "benchmark": f"{place}.tsv"}
-    plan = tmp_path / "results/demo/plan.json"
-    write_plan(plan, "demo", None, work, "a-name")
+    plan_file = tmp_path / "results/demo/plan.json"
+    write_plan(plan_file, "demo", None, work, "a-name")
     took = {"seconds": 100.0, "cores": None, "allocated": {str(n): 40.0 for n in range(6)}}
-    (plan.parent / "invocations").mkdir()
-    (plan.parent / "invocations/1.json").write_text(json.dumps(took))
-    found = costs.costs(plan)
-    assert (found["slurm_jobs"], found["core_seconds"]) == (6, 240)
+    (plan_file.parent / "invocations").mkdir()
+    (plan_file.parent / "invocations/1.json").write_text(json.dumps(took))
+    totals = costs.costs(plan_file)
+    assert (totals["slurm_jobs"], totals["core_seconds"]) == (6, 240)
     assert "6 SLURM jobs, 240 core seconds allocated, 180 of them in training: 75.0%" in (
-        costs.cost_table(found)
+        costs.cost_table(totals)
     )
 
     monkeypatch.setattr(
         costs, "work_of", lambda _, stage: [job for job in work if job["stage"] == stage]
     )
-    wall = costs.projected(found, None, [1, 2, 3, 6])["wall_seconds"]
-    # Jobs of 40 s: four searches and then two runs in sequence.
+    wall = costs.projected(totals, None, [1, 2, 3, 6])["wall_seconds"]
+    # Jobs of 40 s: four searches, then two sequential runs.
     assert wall == {1: 240, 2: 80 + 40, 3: 80 + 40, 6: 40 + 40}

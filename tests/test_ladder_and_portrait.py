@@ -45,7 +45,7 @@ def ladder_spec():
     return {"rungs": rungs, "engine": "cpu"}
 
 
-def test_every_rung_is_there_with_the_selected_pair(tmp_path, place):
+def test_every_rung_is_trained_with_the_selected_pair(tmp_path, place):
     out = tmp_path / "ladder.csv"
     ladder(ladder_spec(), [selection(tmp_path / "pair.csv")], out, place)
     rows = read_rows(out)
@@ -54,7 +54,7 @@ def test_every_rung_is_there_with_the_selected_pair(tmp_path, place):
     assert [row["step"] for row in rows] == [str(n) for n in range(len(LADDER))]
     assert all(row["iid_accuracy"] or row["iid_diverged"] for row in rows)
     assert json.loads(place.ledger.read_text())["trained"] == 2 * len(LADDER)
-    # The last rung is the reference reading, trained like any other trial of it.
+    # The last rung is the reference reading and gives the same result as an ordinary trial.
     last = jobs.with_pair(ladder_spec()["rungs"][-1]["iid"][0], 0.1, 0.03)
     (result,) = train([last], "cpu", Workplace(tmp_path / "elsewhere", place.data))
     assert float(rows[-1]["iid_accuracy"]) == result["accuracy"]
@@ -85,8 +85,8 @@ def outcome(power, accuracy, seed=0, learner="hebbian", name="linear-linear"):
     }
 
 
-def test_a_portrait_is_of_the_best_lambda(tmp_path, place, small):
-    found = outcomes(
+def test_a_portrait_shows_the_best_lambda(tmp_path, place, small):
+    sequential = outcomes(
         tmp_path / "outcomes.csv",
         outcome(4, 0.9, 0),
         outcome(4, 0.1, 1),
@@ -102,7 +102,7 @@ def test_a_portrait_is_of_the_best_lambda(tmp_path, place, small):
     ]
     out, weights = tmp_path / "portrait.csv", tmp_path / "portrait.npz"
     spec = {"trials": trials, "engine": "cpu"}
-    portrait(spec, [found], out, place)
+    portrait(spec, [sequential], out, place)
     rows = read_rows(out)
     assert {(row["learner"], row["lambda"]) for row in rows} == {("hebbian", "16"), ("sgd", "")}
     points = {(row["layer"], row["quantity"]) for row in rows}
@@ -110,7 +110,7 @@ def test_a_portrait_is_of_the_best_lambda(tmp_path, place, small):
     for row in rows:
         percentiles = [float(row[f"p{p}"]) for p in (0, 5, 25, 50, 75, 95, 100)]
         assert percentiles == sorted(percentiles)
-    # What it saw is the trial as anybody would train it.
+    # The recorded weights are those of an ordinary training run.
     best = Trial("linear-linear", 0.03, 16, 0.1, experiment=SEQUENCE, **LIMITS)
     (expected,) = run([best], small, "cpu", record=True)
     with np.load(weights, allow_pickle=False) as file:
@@ -123,7 +123,7 @@ def test_a_portrait_is_of_the_best_lambda(tmp_path, place, small):
     assert json.loads(place.ledger.read_text())["trained"] == 2
 
 
-def test_a_portrait_of_nothing(tmp_path, place):
+def test_without_trials_a_portrait_is_empty(tmp_path, place):
     out = tmp_path / "portrait.csv"
     portrait({"trials": [], "engine": "cpu"}, [], out, place)
     with out.open() as file:

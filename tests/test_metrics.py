@@ -1,4 +1,4 @@
-"""Metrics against a small matrix worked out by hand."""
+"""Metrics of a small matrix, compared with values worked out by hand."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ MATRIX = np.array(
 
 
 def test_continual_metrics():
-    found = metrics.continual(MATRIX)
-    assert found["average_accuracy"] == pytest.approx((0.50 + 0.85 + 0.70) / 3)
-    # task 0: best 0.90, ends at 0.50; task 1: best before the end 0.80, ends at 0.85
-    assert found["forgetting"] == pytest.approx((0.40 - 0.05) / 2)
-    # since learned: 0.90 to 0.50, 0.80 to 0.85
-    assert found["backward_transfer"] == pytest.approx((-0.40 + 0.05) / 2)
-    # just before it is learned, against untrained: 0.25 - 0.20, 0.40 - 0.30
-    assert found["forward_transfer"] == pytest.approx((0.05 + 0.10) / 2)
+    values = metrics.continual(MATRIX)
+    assert values["average_accuracy"] == pytest.approx((0.50 + 0.85 + 0.70) / 3)
+    # task 0: best 0.90, final 0.50; task 1: best before the end 0.80, final 0.85
+    assert values["forgetting"] == pytest.approx((0.40 - 0.05) / 2)
+    # final minus just after learning: 0.50 - 0.90, 0.85 - 0.80
+    assert values["backward_transfer"] == pytest.approx((-0.40 + 0.05) / 2)
+    # just before learning minus untrained: 0.25 - 0.20, 0.40 - 0.30
+    assert values["forward_transfer"] == pytest.approx((0.05 + 0.10) / 2)
 
 
 def test_one_task_forgets_nothing():
-    found = metrics.continual(np.array([[0.1], [0.9]]))
-    assert found["average_accuracy"] == 0.9
-    assert found["forgetting"] == found["backward_transfer"] == found["forward_transfer"] == 0
+    values = metrics.continual(np.array([[0.1], [0.9]]))
+    assert values["average_accuracy"] == 0.9
+    assert values["forgetting"] == values["backward_transfer"] == values["forward_transfer"] == 0
 
 
 def test_accuracies():

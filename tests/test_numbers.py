@@ -1,4 +1,4 @@
-"""The paper's picture on full MNIST: its own pairs at λ = 16, seed 0."""
+"""The paper's main results on full MNIST, with its own pairs at λ = 16 and seed 0."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRIALS = {
     "exponential-linear i.i.d.": Trial(
         "exponential-linear-neuron", 0.01, 16, 1, experiment=TEN_EPOCHS
     ),
-    "linear as the text has it": Trial(
+    "linear by the text": Trial(
         "linear-linear", 0.03, 16, 0.01, protocol="text", experiment=TEN_EPOCHS
     ),
 }
@@ -26,24 +26,24 @@ BOUNDS = {
     "linear in sequence": (0.30, 0.65),
     "exponential in sequence": (0.0, 0.30),
     "exponential-linear i.i.d.": (0.75, 1.0),
-    "linear as the text has it": (0.0, 0.20),
+    "linear by the text": (0.0, 0.20),
 }
 
 
 @pytest.fixture(scope="module")
 def results(mnist):
-    found = run(list(TRIALS.values()), mnist, engine="cpu", threads=2)
-    return dict(zip(TRIALS, found, strict=True))
+    outcomes = run(list(TRIALS.values()), mnist, engine="cpu", threads=2)
+    return dict(zip(TRIALS, outcomes, strict=True))
 
 
 @pytest.mark.parametrize("name", TRIALS)
-def test_accuracy_is_where_the_paper_has_it(results, name):
+def test_accuracy_is_in_the_range_of_the_paper(results, name):
     result = results[name]
     low, high = BOUNDS[name]
     value = result.metrics["average_accuracy"] if result.metrics else result.accuracy
     assert low <= value <= high
 
 
-def test_the_first_task_is_kept_to_the_end(results):
+def test_sigmoidal_growth_remembers_the_first_task(results):
     assert results["sigmoid in sequence"].matrix[-1][0] > 0.9
     assert results["exponential in sequence"].matrix[-1][0] < 0.5

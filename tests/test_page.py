@@ -1,4 +1,4 @@
-"""The report's page and provenance, without a browser."""
+"""The report page and its provenance, without a browser."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_END = {"meta", "link", "img", "br", "hr", "input", "wbr", "col"}
 
 
 class Reader(HTMLParser):
-    """What a page is made of: its elements with their attributes, and its text."""
+    """The elements of a page with their attributes, and its text."""
 
     def __init__(self, content: str) -> None:
         super().__init__()
@@ -84,10 +84,10 @@ def read(run) -> Reader:
     return written(run)
 
 
-# What is on it
+# Content
 
 
-def test_every_figure_is_on_the_page_with_its_words_and_links(run, read):
+def test_every_figure_is_on_the_page_with_its_texts_and_links(run, read):
     ids, links, alts = read.values("id"), read.values("href"), read.values("alt")
     assert len(run.figures) == 4 + 7 * len(DATASETS)
     for name in run.figures:
@@ -108,7 +108,7 @@ def test_every_figure_is_on_the_page_with_its_words_and_links(run, read):
     assert len(images) == len(run.figures)
 
 
-def test_the_headline_stands_first_and_sections_follow_in_order(read):
+def test_the_headline_comes_first_and_sections_follow_in_order(read):
     ids = read.values("id")
     sections = list(dict.fromkeys(section for _, _, section, _, _ in KINDS[1:]))
     order = ["figure-headline", "claims"]
@@ -129,20 +129,20 @@ def test_every_table_is_on_the_page(run, read):
     assert "missing" in read.text
 
 
-def test_links_lead_from_where_the_page_stands_to_the_run(run, tmp_path):
+def test_links_are_relative_to_the_folder_of_the_page(run, tmp_path):
     output = tmp_path / "elsewhere" / "report.html"
     page.write(run.folder, output, run.figures, run.tables)
     assert "../figures/headline.csv" in Reader(output.read_text()).values("href")
 
 
-def test_every_claim_has_a_verdict_per_dataset_and_leads_to_what_shows_it(read):
+def test_every_claim_links_to_the_figures_and_tables_that_show_it(read):
     for name, claim, _, _, _ in CLAIMS:
         assert f"claim-{name}" in read.values("id")
         assert f"{claim}." in read.text
     links = read.values("href")
     for target in ("figure-curves-mnist", "figure-curves-fashionmnist", "table-sgd-iid"):
         assert f"#{target}" in links
-    assert links.count("#claim-iid-sgd") == 1, "the table says which claim it shows"
+    assert links.count("#claim-iid-sgd") == 1, "the table links to the claim that it shows"
     assert "0.3731, wanted at least 0.05" in read.text
 
 
@@ -151,11 +151,11 @@ def test_the_summary_counts_verdicts_in_words(read):
     assert "FashionMNIST: 2 of 8 claims reproduced, 3 partly, 2 not, 1 not testable." in read.text
 
 
-def test_verdicts_are_those_of_the_claims():
+def test_page_and_claims_have_the_same_verdicts():
     assert tuple(page.VERDICTS) == claims.VERDICTS
 
 
-def test_every_verdict_has_a_symbol_of_its_own(read):
+def test_every_verdict_has_its_own_symbol(read):
     for verdict in page.VERDICTS:
         assert f"icon-{page.slug(verdict)}" in read.values("id")
         assert f"#icon-{page.slug(verdict)}" in read.values("href")
@@ -169,14 +169,14 @@ def test_protocol_switches_and_provenance_are_on_the_page(read):
         assert switch.meaning in read.text
     for name, meaning in AGREED.items():
         assert f"{name}{meaning}" in read.text
-    found = report_folder.provenance()
-    for text in (found["date"], found["git"]["commit"], "with changes not committed", "8.0 GiB"):
+    record = report_folder.provenance()
+    for text in (record["date"], record["git"]["commit"], "with changes not committed", "8.0 GiB"):
         assert text in read.text
     assert "protocol: reference" in read.text, "the config, as YAML"
     assert "Reduced run: 16,000 training" in read.text
 
 
-def test_a_run_in_full_has_no_banner_and_what_is_unknown_a_dash(run):
+def test_a_full_run_has_no_banner_and_unknown_provenance_is_marked(run):
     run.change("provenance.json", reduced="", git=None, costs=None)
     read = written(run)
     assert "Reduced run" not in read.text
@@ -184,8 +184,8 @@ def test_a_run_in_full_has_no_banner_and_what_is_unknown_a_dash(run):
     assert "no account of its jobs" in read.text
 
 
-def test_the_page_is_whole(read):
-    """Every element is closed, no id is given twice, every link within the page has its target."""
+def test_the_page_is_well_formed(read):
+    """Every element is closed, ids are unique, and every link within the page has its target."""
     assert read.unbalanced == []
     assert read.open == []
     ids = read.values("id")
@@ -193,7 +193,7 @@ def test_the_page_is_whole(read):
     assert {link[1:] for link in read.values("href") if link.startswith("#")} <= set(ids)
 
 
-def test_the_page_asks_nothing_of_the_network(run, read):
+def test_the_page_loads_nothing_from_the_network(run, read):
     for attribute in ("src", "href", "srcset", "action", "poster"):
         for value in read.values(attribute):
             assert value.startswith(("data:image/", "#", "./")), value
@@ -209,7 +209,7 @@ def test_the_page_asks_nothing_of_the_network(run, read):
 
 
 def with_text(run: Run, text: str) -> Reader:
-    """The page with a text wherever a value may hold one."""
+    """The page with this text in every value that may contain text."""
     words = {"title": text, "caption": text, "alt": text, "paper": text, "gaps": [text]}
     run.change("figures/iid.json", section=text, dataset=text, **words)
     run.change("figures/headline.json", **words)
@@ -232,11 +232,11 @@ def test_markup_and_script_in_values_appear_as_text(run, text):
     assert shapes[0] == shapes[1], "the same elements with the same attributes"
     assert read.unbalanced == []
     assert text in read.values("alt")
-    # In YAML a quote may be doubled; everywhere else the text stands as it is.
+    # YAML may double a quote; everywhere else the text appears unchanged.
     assert read.text.count(text) >= harmless.text.count("words") - 5
 
 
-def test_captions_hold_no_raw_markup_files_links_or_images(tmp_path):
+def test_captions_contain_no_raw_markup_files_links_or_images(tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("kept to itself")
     text = (
@@ -252,7 +252,7 @@ def test_captions_hold_no_raw_markup_files_links_or_images(tmp_path):
     assert "<em>x</em>" in page.rendered("*x*", "a-")
 
 
-# What is missing
+# Missing and broken files
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_a_missing_file_is_named(run, file):
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "said"),
+    ("file", "content", "message"),
     [
         ("figures/network.png", "not a picture", "is not a PNG image"),
         ("figures/network.json", "{", "is not JSON"),
@@ -282,9 +282,9 @@ def test_a_missing_file_is_named(run, file):
         ("claims.json", '{"a": 1}', "lacks id, claim"),
     ],
 )
-def test_a_broken_file_is_named(run, file, content, said):
+def test_a_broken_file_is_named(run, file, content, message):
     (run.folder / file).write_text(content)
-    with pytest.raises(SnapError, match=re.escape(said)) as error:
+    with pytest.raises(SnapError, match=re.escape(message)) as error:
         written(run)
     assert file in str(error.value)
 
@@ -295,7 +295,7 @@ def test_an_unknown_verdict_is_an_error(run):
         written(run)
 
 
-def test_a_claim_without_a_verdict_on_a_dataset_says_so(run):
+def test_a_claim_without_a_verdict_for_a_dataset_is_marked(run):
     path = run.folder / "claims.json"
     path.write_text(json.dumps(json.loads(path.read_text())[:-1]))
     read = written(run)
@@ -319,7 +319,7 @@ def test_a_claim_without_a_verdict_on_a_dataset_says_so(run):
         ([], "–"),
     ],
 )
-def test_values_are_shown_for_people(value, text):
+def test_values_are_formatted_for_readers(value, text):
     assert page.show(value) == text
 
 
@@ -327,7 +327,7 @@ def test_values_are_shown_for_people(value, text):
     ("seconds", "text"),
     [(0.04, "0.0 s"), (59.94, "59.9 s"), (60, "1 min"), (3599, "1 h 00 min"), (7500, "2 h 05 min")],
 )
-def test_durations_are_shown_for_people(seconds, text):
+def test_durations_are_formatted_for_readers(seconds, text):
     assert page.duration(seconds) == text
 
 
@@ -335,35 +335,35 @@ def test_durations_are_shown_for_people(seconds, text):
 
 
 @pytest.fixture
-def plan(tmp_path) -> Path:
-    """The plan of a run with two jobs of one stage, of which one has left its account."""
+def plan_file(tmp_path) -> Path:
+    """The plan.json of a run with two jobs of one stage; only one has written its ledger."""
     files = {name: str(tmp_path / name) for name in ("output", "benchmark", "ledger")}
     job = files | {"stage": "search", "trials": 4, "cost": 8.0}
     other = job | {"ledger": str(tmp_path / "none"), "benchmark": str(tmp_path / "none")}
-    plan = tmp_path / "results" / "quick" / "plan.json"
-    invocation = plan.parent / "invocations" / "1.json"
+    path = tmp_path / "results" / "quick" / "plan.json"
+    invocation = path.parent / "invocations" / "1.json"
     invocation.parent.mkdir(parents=True)
-    plan.write_text(json.dumps({"run": "quick", "cores": 2, "jobs": [job, other], "started": 0}))
+    path.write_text(json.dumps({"run": "quick", "cores": 2, "jobs": [job, other], "started": 0}))
     invocation.write_text(json.dumps({"seconds": 10, "cores": 2}))
     ledger = {"trials": 4, "trained": 3, "diverged": 1}
     ledger |= {"training_seconds": 6.0, "ever_trained_seconds": 7.0}
     (tmp_path / "ledger").write_text(json.dumps(ledger))
     (tmp_path / "benchmark").write_text("s\th:m:s\n9.5\t0:00:09\n")
-    return plan
+    return path
 
 
-def test_provenance_tells_what_was_trained_and_how_long_it_took(plan, tmp_path):
+def test_provenance_records_what_was_trained_and_how_long_it_took(plan_file, tmp_path):
     config = CONFIG | {"run": "quick", "limits": {"train": 100, "test": None}}
     output = tmp_path / "provenance.json"
-    provenance.write(config, plan, tmp_path, output)
-    found = json.loads(output.read_text())
-    assert (found["run"], found["reduced"], found["config"]) == (
+    provenance.write(config, plan_file, tmp_path, output)
+    record = json.loads(output.read_text())
+    assert (record["run"], record["reduced"], record["config"]) == (
         "quick",
         "100 training samples",
         config,
     )
-    assert found["semantics"] == SEMANTICS
-    assert found["costs"]["stages"]["search"] == {
+    assert record["semantics"] == SEMANTICS
+    assert record["costs"]["stages"]["search"] == {
         "jobs": 2,
         "trials": 4,
         "trained": 3,
@@ -372,22 +372,22 @@ def test_provenance_tells_what_was_trained_and_how_long_it_took(plan, tmp_path):
         "wall_seconds": 9.5,
         "core_seconds": 7.0,
     }
-    assert (found["costs"]["wall_seconds"], found["costs"]["core_seconds"]) == (10, 20)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", found["date"])
-    assert set(found) == set(page.PROVENANCE)
+    assert (record["costs"]["wall_seconds"], record["costs"]["core_seconds"]) == (10, 20)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", record["date"])
+    assert set(record) == set(page.PROVENANCE)
 
 
-def test_provenance_does_without_plan_git_repository_and_cpuinfo(tmp_path, monkeypatch):
-    found = provenance.collect(CONFIG, tmp_path / "quick" / "plan.json", tmp_path)
-    assert (found["run"], found["reduced"]) == ("paper", "")
-    assert found["costs"] is None
-    assert found["git"] is None
+def test_provenance_works_without_plan_git_repository_and_cpuinfo(tmp_path, monkeypatch):
+    record = provenance.collect(CONFIG, tmp_path / "quick" / "plan.json", tmp_path)
+    assert (record["run"], record["reduced"]) == ("paper", "")
+    assert record["costs"] is None
+    assert record["git"] is None
     monkeypatch.setenv("PATH", "")
     assert provenance.collect(CONFIG, tmp_path / "plan.json", tmp_path)["git"] is None
     assert provenance._cpu(tmp_path / "none") == (provenance.platform.processor() or None)
 
 
-def test_provenance_knows_the_commit_and_changes_to_it(tmp_path):
+def test_provenance_records_the_commit_and_uncommitted_changes(tmp_path):
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
     subprocess.run([*git, "init", "--quiet"], check=True)
     subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "one"], check=True)
@@ -404,11 +404,12 @@ def test_provenance_reads_the_processor(tmp_path):
     assert provenance._cpu(tmp_path / "cpuinfo") == "A Processor @ 2 GHz"
 
 
-def test_provenance_names_versions_and_imports_none_of_them(tmp_path):
+def test_provenance_records_versions_without_importing_the_packages(tmp_path):
     code = (
         "import json, sys; from pathlib import Path; from snap.pipeline.provenance import collect;"
-        "found = collect(json.loads(sys.argv[1]), Path('plan.json'), Path('.'))['versions'];"
-        "assert found['python'].count('.') == 2 and found['snap'] and found['torch'], found;"
+        "versions = collect(json.loads(sys.argv[1]), Path('plan.json'), Path('.'))['versions'];"
+        "assert versions['python'].count('.') == 2 and versions['torch'], versions;"
+        "assert versions['snap'];"
         "heavy = {'numpy', 'numba', 'torch', 'snakemake', 'pandas', 'matplotlib'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )

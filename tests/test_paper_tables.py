@@ -1,4 +1,4 @@
-"""The paper's tables: the same cells in every format, marked gaps, nothing that LaTeX obeys."""
+"""The paper's tables: the same cells in every format, marked gaps, and escaped text in LaTeX."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HOSTILE = '\\input{x} & % $ # _ ^ ~ {[*]} | `a` <script>alert(1)</script> "q" �
 
 
 def config(preset=None, **overlay):
-    """The full configuration, as the workflow has it."""
+    """The complete configuration, as the workflow uses it."""
     files = [ROOT / "config.yaml", *([ROOT / f"workflow/presets/{preset}.yaml"] if preset else [])]
     return Plan.load(merge(read(files), overlay), SCHEMA, PAPER_FILE).config
 
@@ -58,7 +58,7 @@ def make(name, tables, settings=FULL):
 
 @pytest.fixture
 def tables(tmp_path):
-    """A run with some of everything: both datasets, a configuration that diverged, one not run."""
+    """A run with both datasets, a configuration that diverged and one that was not run."""
     numbers = changed(("hebbian", "sigmoid-linear-synapse", "sequential", None))
     del numbers["sgd", "sigmoid-sigmoid-synapse"]
     rows = little_run.rows_of(numbers)
@@ -67,7 +67,7 @@ def tables(tmp_path):
     return little_run.write(tmp_path / "some", rows)
 
 
-def test_names_need_nothing_heavy_and_have_pairs_of_every_dataset():
+def test_names_need_no_heavy_import_and_include_pairs_of_every_dataset():
     assert NAMES == [
         "growth-equations",
         "hyperparameters",
@@ -81,8 +81,8 @@ def test_names_need_nothing_heavy_and_have_pairs_of_every_dataset():
         "import sys; from snap.report import paper_tables; paper_tables.names(['MNIST']);"
         "print({'pandas', 'numpy', 'torch', 'matplotlib'} & set(sys.modules))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "set()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 def test_an_unknown_name_is_an_error(tables):
@@ -94,13 +94,13 @@ def test_an_unknown_name_is_an_error(tables):
 
 
 def latex_cells(line):
-    """The cells of a LaTeX row, apart by & that are not escaped."""
+    """The cells of a LaTeX row, split at every & that is not escaped."""
     assert line.endswith(r" \\")
     return re.split(r"(?<!\\)&", line.removesuffix(r" \\"))
 
 
 def unescaped(text):
-    """Markdown's text as it is shown."""
+    """Markdown text as it is displayed."""
     return re.sub(r"\\(.)", r"\1", text).replace("&amp;", "&")
 
 
@@ -109,7 +109,7 @@ def markdown_cells(line):
 
 
 def check_formats(table):
-    """Every format has the same cells, and LaTeX is well formed."""
+    """Check that every format has the same cells and that the LaTeX is well formed."""
     head, *rows = csv.reader(io.StringIO(to_csv(table)))
     content = json.loads(to_json(table))
     assert content["columns"] == head
@@ -136,7 +136,7 @@ def check_formats(table):
 
 
 def check_latex(latex):
-    """Braces and dollars match, formulas are formulas, and all is in LaTeX's own characters."""
+    """Check that braces and dollars match, formulas parse, and LaTeX knows all characters."""
     bare = re.sub(r"\\[\\{}$&#%_]", "", latex)
     depth = 0
     for letter in bare:
@@ -163,19 +163,19 @@ def check_latex(latex):
     assert all(letter.isascii() or "À" <= letter <= "ÿ" for letter in latex)
     parser = MathTextParser("path")
     for formula in parts[0::2]:
-        parser.parse(f"${formula}$".replace(r"\surd", r"\checkmark"))  # which LaTeX has not
+        parser.parse(f"${formula}$".replace(r"\surd", r"\checkmark"))  # MathText has no \surd
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_table_is_made_of_a_run_and_of_no_results(name, tables, tmp_path):
+def test_every_table_can_be_made_with_and_without_results(name, tables, tmp_path):
     check_formats(make(name, tables))
     empty = make(name, little_run.write(tmp_path / "empty", {}))
     check_formats(empty)
-    assert len(empty.rows) == len(make(name, tables).rows)  # a gap is marked, never left out
+    assert len(empty.rows) == len(make(name, tables).rows)  # gaps are marked, not omitted
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_words_of_the_configuration_are_only_words(name, tables):
+def test_text_from_the_configuration_is_escaped(name, tables):
     table = make(name, tables, FULL | {"run": HOSTILE})
     check_formats(table)
     if name not in ("growth-equations", "notation"):
@@ -192,7 +192,7 @@ def test_escaped_text_is_harmless(text):
     check_formats(table)
 
 
-def test_what_latex_would_take_for_an_option_of_a_row_is_no_option():
+def test_brackets_and_stars_are_not_options_of_a_latex_row():
     assert escape("[1em] *") == "{[}1em{]} {*}"
     assert escape("a\n\tb") == "a b"
 
@@ -212,7 +212,7 @@ def test_cells():
     assert PaperTable("t", "t", plain(""), (plain("a"), plain("b")), rows).numeric == [True, False]
 
 
-def test_files_stand_beside_the_csv(tables, tmp_path):
+def test_all_formats_are_written_beside_the_csv(tables, tmp_path):
     paper_tables.write(make("notation", tables), tmp_path / "paper" / "notation.csv")
     assert sorted(path.name for path in (tmp_path / "paper").glob("[!.]*")) == [
         "notation.csv",
@@ -222,16 +222,16 @@ def test_files_stand_beside_the_csv(tables, tmp_path):
     ]
 
 
-# What the tables say
+# Content
 
 
 def by_first(table, column):
-    """The texts of a column by those of the first."""
+    """The texts of a column, keyed by the texts of the first column."""
     index = [cell.text for cell in table.columns].index(column)
     return {row[0].text: row[index].text for row in table.rows}
 
 
-def test_hyperparameters_are_the_configuration(tables):
+def test_hyperparameters_come_from_the_configuration(tables):
     table = make("hyperparameters", tables)
     mnist, fashion = by_first(table, "MNIST"), by_first(table, "FashionMNIST")
     assert (mnist["Hidden dimension"], fashion["Hidden dimension"]) == ("64", "96")
@@ -259,8 +259,8 @@ def pair_rows(power, eta, alpha, accuracy=0.8, status="selected", configuration=
 
 
 def test_pairs_are_compared_with_the_papers(tmp_path):
-    # The paper's, for linear-linear: λ 0.5 to 4 have (0.03, 0.01) (0.1, 0.01) (0.1, 0.001)
-    # (0.03, 0.001); 8 to 32 have (0.01, 0.01) (0.01, 0.03) (0.01, 0.01).
+    # The paper's pairs for linear-linear: (0.03, 0.01) (0.1, 0.01) (0.1, 0.001) (0.03, 0.001) at
+    # λ 0.5 to 4, and (0.01, 0.01) (0.01, 0.03) (0.01, 0.01) at 8 to 32.
     selected = [
         pair_rows(0.5, 0.03, 0.01),
         pair_rows(1.0, 0.3, 0.3),
@@ -272,15 +272,14 @@ def test_pairs_are_compared_with_the_papers(tmp_path):
     search = [
         pair_rows(1.0, 0.1, 0.01, 0.785) | {"seed": 0},
         pair_rows(2.0, 0.1, 0.001, 0.78) | {"seed": 0},
-        # Of two seeds, one diverged: the pair has no accuracy.
+        # One of two seeds diverged, so the pair has no accuracy.
         pair_rows(4.0, 0.03, 0.001, 0.8) | {"seed": 0},
         pair_rows(4.0, 0.03, 0.001, None) | {"seed": 1, "diverged": 5},
     ]
     table = make(
         "pairs-MNIST", little_run.write(tmp_path, {"selected": selected, "search": search})
     )
-    found = by_first(table, "L.L.")
-    assert found == {
+    assert by_first(table, "L.L.") == {
         "0.5": "(0.03, 0.01) ✓",
         "1": "(0.3, 0.3) ≈, paper (0.1, 0.01)",
         "2": "(0.3, 0.3) ✗, paper (0.1, 0.001)",
@@ -300,7 +299,7 @@ def test_pairs_are_compared_with_the_papers(tmp_path):
     check_formats(table)
 
 
-def test_pairs_that_were_given_are_not_called_found(tmp_path):
+def test_given_pairs_are_not_marked_as_searched(tmp_path):
     selected = [pair_rows(0.5, 0.03, 0.01, None, "given")]
     table = make("pairs-MNIST", little_run.write(tmp_path, {"selected": selected}))
     assert by_first(table, "L.L.")["0.5"] == "(0.03, 0.01)"
@@ -318,7 +317,7 @@ def test_synthetic_data_have_no_pairs_in_the_paper(tmp_path):
         check_formats(make(name, run, settings))
 
 
-def test_sgd_stands_beside_the_paper(tables):
+def test_sgd_is_compared_with_the_paper(tables):
     table = make("sgd-iid", tables)
     rows = {(row[0].text, row[1].text): [cell.text for cell in row[2:]] for row in table.rows}
     assert len(rows) == 8
@@ -345,7 +344,7 @@ def test_metrics_are_at_the_best_lambda_and_show_gaps(tables):
     assert rows["SGD", "MNIST", "linear-linear"][0] == "–"
 
 
-def test_notation_names_what_is_in_the_code(tables):
+def test_notation_uses_names_that_exist_in_the_code(tables):
     engine = (ROOT / "src/snap/engines/reference.py").read_text()
     attributes = {field.name for field in fields(Trial)} | {"hidden", "output"}
     for row in make("notation", tables).rows:
@@ -356,8 +355,8 @@ def test_notation_names_what_is_in_the_code(tables):
                 assert re.search(rf"\b{name}\b", engine), name
 
 
-def test_growth_is_what_the_engine_computes(tables):
-    """The formulas of the reading called reference, evaluated, are those of snap.growth."""
+def test_growth_formulas_match_the_engine(tables):
+    """The formulas of the reading `reference` give the same values as snap.growth."""
     table = make("growth-equations", tables)
     assert [cell.text for cell in table.columns] == ["ΔW_ij", "Linear", "Sigmoidal", "Exponential"]
     for row in table.rows[2:]:
@@ -366,7 +365,7 @@ def test_growth_is_what_the_engine_computes(tables):
                 formula = cell.text.split(",")[0] if "then" in cell.text else cell.text
                 formula = re.sub(r"\|W_ij\||n_i", str(strength), formula).replace("−", "-")
                 formula = formula.replace("δW_ij", "1.0")
-                found = eval(re.sub(r"(?<=[\d)]) (?=[(\d])", " * ", formula), {"min": min})
-                kept = "then" in cell.text  # rows at unit length stand for the factor
+                factor = eval(re.sub(r"(?<=[\d)]) (?=[(\d])", " * ", formula), {"min": min})
+                unit_rows = "then" in cell.text  # rows are kept at unit length instead of scaled
                 expected = plasticity(growth, strength, min(strength, 1.0), 1.0)
-                assert found == pytest.approx(1.0 if kept else expected)
+                assert factor == pytest.approx(1.0 if unit_rows else expected)

@@ -1,4 +1,4 @@
-"""Passages that quote a run: the numbers in them, from made-up tables."""
+"""The numbers in passages that quote a run, computed from made-up tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snap.publishing.passages import MAKERS
 WHO = {"learner": "hebbian", "dataset": "MNIST", "configuration": "linear-linear"}
 
 
-def test_how_far_seeds_lie_apart(tmp_path):
+def test_spread_between_seeds(tmp_path):
     rows = little_run.rows_of(little_run.as_in_the_paper())
     (other,) = [
         row
@@ -26,8 +26,8 @@ def test_how_far_seeds_lie_apart(tmp_path):
     assert "| MNIST | sgd | 0.002, 0.002 | 0.002, 0.002 |" in made
 
 
-def test_pairs_beside_the_papers_and_at_the_edge_of_the_grid(tmp_path):
-    """Of three cells one has the paper's pair, one another that is as good, one is at an edge."""
+def test_pairs_that_agree_with_the_paper_or_are_at_the_edge_of_the_grid(tmp_path):
+    """One cell has the paper's pair, one has another pair that is as good, one is at an edge."""
     best = {1.0: (0.1, 0.01), 2.0: (0.1, 0.01), 4.0: (0.3, 0.01)}
     rows = {"search": [], "selected": []}
     for power, pair in best.items():
@@ -44,7 +44,7 @@ def test_pairs_beside_the_papers_and_at_the_edge_of_the_grid(tmp_path):
     assert made.splitlines()[-1] == "| MNIST | linear-linear | 1 | 1 | 0 | 1 | 2 to 2 | 1 |"
 
 
-def test_what_a_run_that_went_on_from_another_took(tmp_path):
+def test_cost_of_a_run_that_continues_another(tmp_path):
     little_run.write(tmp_path / "tables", little_run.rows_of(little_run.as_in_the_paper()))
     seeds = {"seeds": [0, 1]}
     config = {"iid": seeds, "sequential": seeds, "limits": {"train": None}}
@@ -72,7 +72,7 @@ def test_the_papers_own_pairs(tmp_path):
     assert "| hebbian | linear-linear | 0.800 (λ = 16) | 0.500 (λ = 16) | 0.300 |" in made
 
 
-def test_the_switches_are_those_of_the_readings(tmp_path):
+def test_switches_have_the_values_of_the_two_readings(tmp_path):
     rows = MAKERS["switches"](tmp_path, {}).splitlines()[2:]
     for row, name in zip(rows, SWITCHES, strict=True):
         switch, text, reference = (cell.strip() for cell in row.split("|")[1:4])

@@ -1,4 +1,4 @@
-"""A configuration: what is checked before anything is built, and the trials that follow from it."""
+"""Configurations: how they are checked, and the trials that they describe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load(config) -> Plan:
 
 
 def changed(path: str, value) -> dict:
-    """The paper's configuration with one key set, or removed where the value is `...`."""
+    """The paper's configuration with one key set, or removed if the value is `...`."""
     config = copy.deepcopy(CONFIG)
     *parents, last = path.split(".")
     section = config
@@ -45,7 +45,7 @@ def changed(path: str, value) -> dict:
     return config
 
 
-# The paper's two tables of pairs, row by row as they are printed.
+# The paper's two tables of pairs, row by row as printed.
 PRINTED = {
     "MNIST": """
 0.5 | 0.03,0.01 1,0.001 1,0.01 0.3,0.1 1,0.001 1,0.001 0.1,0.001
@@ -70,7 +70,7 @@ PRINTED = {
 }
 
 
-def test_the_papers_pairs_are_all_there():
+def test_all_pairs_of_the_paper_are_present():
     plan = load(CONFIG)
     cells = {
         (c.dataset, c.configuration, c.lateral_inhibition): plan.paper_pair(c)
@@ -88,7 +88,7 @@ def test_the_papers_pairs_are_all_there():
     assert cells == printed
 
 
-def test_the_union_grid_holds_every_pair_and_the_texts_grid_does_not():
+def test_only_the_union_grid_contains_every_pair_of_the_paper():
     plan = load(CONFIG)
     hebbian = [cell for cell in plan.all_cells if cell.learner == "hebbian"]
     grids = CONFIG["grids"]
@@ -100,7 +100,7 @@ def test_the_union_grid_holds_every_pair_and_the_texts_grid_does_not():
     assert not all(inside(grids["text"], plan.paper_pair(cell)) for cell in hebbian)
 
 
-def test_the_paper_in_numbers():
+def test_the_number_of_trials_in_the_paper():
     plan = load(CONFIG)
     assert len(plan.all_cells) == 2 * 7 * 8 + 2 * 4
     trials = {stage: sum(w["trials"] for w in work_of(plan, stage)) for stage in ("search", "iid")}
@@ -116,14 +116,14 @@ def test_pairs_from_the_paper_need_no_search():
 
 
 @pytest.mark.parametrize("preset", sorted((ROOT / "workflow/presets").glob("*.yaml")))
-def test_presets_are_valid_and_say_that_they_are_reduced(preset):
+def test_presets_are_valid_and_marked_as_reduced(preset):
     plan = load(read([ROOT / "config.yaml", preset]))
     assert plan.run == preset.stem
     assert words(plan.config)
 
 
 @pytest.mark.parametrize("variation", sorted((ROOT / "workflow/variations").glob("*.yaml")))
-def test_a_variation_shares_the_trials_that_its_choice_does_not_touch(variation):
+def test_a_variation_shares_the_trials_that_its_choice_does_not_affect(variation):
     base, plan = load(CONFIG), load(read([ROOT / "config.yaml", variation]))
     assert plan.run == variation.stem
     assert set(plan.all_cells) < set(base.all_cells)
@@ -142,7 +142,7 @@ def test_quick_keeps_every_dataset_configuration_and_lambda():
     assert quick.all_cells == load(CONFIG).all_cells
 
 
-def test_how_points_share_jobs_changes_no_trial():
+def test_the_size_of_jobs_changes_no_trial():
     def trials(plan):
         return sorted(
             (cell.learner, cell.dataset, cell.configuration, cell.lambda_text, pair)
@@ -158,7 +158,7 @@ def test_how_points_share_jobs_changes_no_trial():
         assert trials(load(merge(CONFIG, changes))) == expected
 
 
-def test_a_search_job_holds_the_configurations_that_share_their_hidden_layer():
+def test_a_search_job_contains_the_configurations_that_share_a_hidden_layer():
     plan = load(CONFIG)
     assert plan.layers("hebbian") == {
         "linear": ["linear-linear"],
@@ -166,7 +166,7 @@ def test_a_search_job_holds_the_configurations_that_share_their_hidden_layer():
         "sigmoid-neuron": ["sigmoid-linear-neuron", "sigmoid-sigmoid-neuron"],
         "sigmoid-synapse": ["sigmoid-linear-synapse", "sigmoid-sigmoid-synapse"],
     }
-    assert list(plan.layers("sgd")) == plan.configurations("sgd")  # gradients go through outputs
+    assert list(plan.layers("sgd")) == plan.configurations("sgd")  # gradients depend on outputs
     job = plan.jobs("search", "hebbian", "MNIST", "sigmoid-neuron")[0]
     assert [cell.configuration for cell in job.cells] == plan.layers("hebbian")["sigmoid-neuron"]
     assert {cell.lateral_inhibition for cell in job.cells} == {0.5}
@@ -185,7 +185,7 @@ def test_labels_name_jobs():
     assert split.jobs("search", *family)[0].label == "lambda=0.5,part=1of3"
 
 
-def test_specifications_hold_trials_that_can_be_read_back():
+def test_trials_in_specifications_can_be_parsed():
     plan = load(CONFIG)
     for stage in ("iid", "sequential"):
         job = plan.jobs(stage, "hebbian", "MNIST", "linear-linear")[0]
@@ -208,7 +208,7 @@ def test_the_ladder_goes_from_text_to_reference_one_switch_at_a_time():
         assert differs == [rung["switch"]]
 
 
-def test_ladder_and_portraits_pass_over_what_a_run_does_not_have():
+def test_ladder_and_portraits_skip_configurations_that_are_not_in_the_run():
     plan = load(merge(CONFIG, {"lambdas": [1], "configurations": ["sigmoid-linear-neuron"]}))
     assert plan.ladder_cells == []
     assert [f[0] for f in plan.portrait_families("MNIST")] == ["sgd", "sgd", "sgd"]
@@ -280,7 +280,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_configurations_are_one_sentence_that_names_the_key(case):
+def test_the_error_for_a_bad_configuration_is_one_line_that_names_the_key(case):
     config, key = BAD[case]
     with pytest.raises(SnapError) as caught:
         load(config)
@@ -290,21 +290,21 @@ def test_bad_configurations_are_one_sentence_that_names_the_key(case):
     assert len(message) < 300
 
 
-def test_a_pair_that_the_paper_does_not_have():
+def test_a_pair_that_is_not_in_the_paper_is_an_error():
     config = changed("lambdas", [3])
     config["search"] = {"pairs": "paper"}
     with pytest.raises(SnapError, match=r"search\.pairs: .*λ = 3"):
         load(config)
 
 
-def test_numbers_may_come_as_text():
-    """As they do from --config on the command line."""
+def test_numbers_may_be_strings():
+    """Snakemake's --config option gives strings."""
     plan = load(merge(CONFIG, {"lambdas": ["4", ".5"], "search": {"epochs": "3"}}))
     assert plan.config["lambdas"] == [4, 0.5]
     assert plan.config["search"]["epochs"] == 3
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_unreadable_files_are_errors(tmp_path):
     with pytest.raises(SnapError, match="cannot be read"):
         read([tmp_path / "absent.yaml"])
     broken = tmp_path / "broken.yaml"
@@ -335,8 +335,7 @@ def test_the_schema_describes_every_key():
             assert ("default" in inner) != (path[0] in required), f"{path[0]} needs a default"
 
 
-def test_defaults_of_the_schema_are_the_papers_values():
-    """What config.yaml says and the schema gives by default must not drift apart."""
+def test_the_defaults_of_the_schema_equal_config_yaml():
     minimal = {
         key: CONFIG[key] for key in ("datasets", "configurations", "lambdas", "grids", "sgd")
     }

@@ -1,4 +1,4 @@
-"""The SLURM profile without SLURM: what it asks for, and what is stated about it."""
+"""The SLURM profile, without SLURM: the resources it requests, and the numbers in its README."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PROFILE = ROOT / "workflow/profiles/slurm"
 TRAINING = {"search", "iid", "sequential", "ladder", "portrait"}
 
 
-def asked(tmp_path, old: str = "", new: str = "") -> dict[str, dict[str, str]]:
-    """The resources of each rule in a dry run, with something in the profile changed."""
+def requested(tmp_path, old: str = "", new: str = "") -> dict[str, dict[str, str]]:
+    """The resources of each rule in a dry run, after replacing a text in the profile."""
     workspace = Workspace(tmp_path)
     workspace.configure(SMOKE)
     text = (PROFILE / "config.yaml").read_text()
@@ -34,34 +34,34 @@ def asked(tmp_path, old: str = "", new: str = "") -> dict[str, dict[str, str]]:
     return {rule: dict(item.split("=", 1) for item in text.split(", ")) for rule, text in rules}
 
 
-def test_training_asks_for_a_gpu_and_nothing_else_does(tmp_path):
-    found = asked(tmp_path)
-    assert found.keys() >= TRAINING
-    for rule, resources in found.items():
+def test_only_training_requests_a_gpu(tmp_path):
+    rules = requested(tmp_path)
+    assert rules.keys() >= TRAINING
+    for rule, resources in rules.items():
         assert resources.get("gpu") == ("1" if rule in TRAINING else None), rule
         assert not {"tasks", "tasks_per_gpu"} & resources.keys()
-    assert {found[rule]["slurm_partition"] for rule in TRAINING} == {"gpu"}
+    assert {rules[rule]["slurm_partition"] for rule in TRAINING} == {"gpu"}
 
 
 def test_one_setting_sends_training_to_cpu_nodes(tmp_path):
-    found = asked(tmp_path, "train_on: gpu", "train_on: cpu")
+    rules = requested(tmp_path, "train_on: gpu", "train_on: cpu")
     for rule in TRAINING:
-        assert "gpu" not in found[rule]
-        assert found[rule]["slurm_partition"] == "cpu"
+        assert "gpu" not in rules[rule]
+        assert rules[rule]["slurm_partition"] == "cpu"
 
 
 @pytest.mark.parametrize(
-    ("line", "mine", "expected"),
+    ("old", "new", "expected"),
     [
         ('account: ""', "account: us", {"slurm_account": "us"}),
         ("{gpu: gpu, cpu: cpu}", "{gpu: all, cpu: any}", {"slurm_partition": "all"}),
         ('gpu_type: ""', "gpu_type: a100", {"gpu_model": "a100", "gpu": "1"}),
     ],
 )
-def test_the_three_lines_reach_the_jobs(tmp_path, line, mine, expected):
-    found = asked(tmp_path, line, mine)
+def test_the_three_settings_reach_the_jobs(tmp_path, old, new, expected):
+    rules = requested(tmp_path, old, new)
     for rule in TRAINING:
-        assert found[rule].items() >= expected.items(), rule
+        assert rules[rule].items() >= expected.items(), rule
 
 
 def test_everything_but_training_is_local():
@@ -72,7 +72,7 @@ def test_everything_but_training_is_local():
     assert rules - local == TRAINING
 
 
-def test_without_slurm_its_tests_say_how_to_get_it(tmp_path):
+def test_without_slurm_its_tests_say_how_to_install_it(tmp_path):
     environment = os.environ | {"PATH": str(tmp_path)}
     code = "import cluster; cluster.SYSTEM = ''; print(cluster.missing())"
     done = subprocess.run(
@@ -86,8 +86,8 @@ def test_without_slurm_its_tests_say_how_to_get_it(tmp_path):
     assert "apt-get install --no-install-recommends slurm-wlm munge" in done.stdout
 
 
-def test_the_stated_number_of_jobs_is_that_of_the_preset():
-    """Of `quick`, and of the whole paper."""
+def test_the_stated_numbers_of_jobs_are_right():
+    """For `quick` and for the whole paper."""
     for preset, jobs in (("quick", "{} SLURM jobs"), (None, "paper: {} jobs")):
         overlay = [ROOT / f"workflow/presets/{preset}.yaml"] if preset else []
         plan = Plan.load(
@@ -99,8 +99,8 @@ def test_the_stated_number_of_jobs_is_that_of_the_preset():
         assert jobs.format(submitted) in (PROFILE / "README.md").read_text()
 
 
-def test_the_estimate_for_gpus_counts_what_the_torch_engine_does():
-    """Kernels per step and bytes per sample, over the paper's configurations."""
+def test_the_stated_kernels_and_bytes_of_the_torch_engine_are_right():
+    """Kernels per step and megabytes per sample, over the paper's configurations."""
     from launches import per_step
     from snap.trial import Configuration
 

@@ -1,4 +1,4 @@
-"""What is published: that it belongs together, and that the documents quote it as it is."""
+"""The published results are consistent, and the documents quote them correctly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOCUMENTS = ("README.md", "REPRODUCIBILITY.md")
 PAPER = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
 
 
-def test_every_file_is_what_was_published():
+def test_every_file_matches_the_record():
     assert published.damaged(PUBLISHED) == []
 
 
@@ -32,8 +32,8 @@ def test_figures_were_drawn_from_the_tables_beside_them():
     assert len(list((PUBLISHED / "figures").glob("*.png"))) == 22
 
 
-def test_the_scorecard_is_what_the_tables_give():
-    """Every claim is judged again, from the published tables."""
+def test_the_verdicts_follow_from_the_tables():
+    """Every claim is judged again from the published tables."""
     judged = claims.judge(
         claims.load(ROOT / "workflow/claims.yaml"), Tables(PUBLISHED / "tables"), PAPER
     )
@@ -41,7 +41,7 @@ def test_the_scorecard_is_what_the_tables_give():
     assert again == json.loads((PUBLISHED / "claims.json").read_text())
 
 
-def test_the_page_is_of_the_same_run():
+def test_the_page_belongs_to_the_same_run():
     page = html.unescape((PUBLISHED / "report.html").read_text())
     provenance = json.loads((PUBLISHED / "provenance.json").read_text())
     assert provenance["date"] in page
@@ -50,7 +50,7 @@ def test_the_page_is_of_the_same_run():
         assert entry["numbers"] in page
 
 
-def test_the_page_links_to_what_is_there():
+def test_the_page_links_to_existing_files():
     page = (PUBLISHED / "report.html").read_text()
     links = set(re.findall(r'href="(\./[^"#]+)', page))
     assert len(links) > 60
@@ -58,22 +58,22 @@ def test_the_page_links_to_what_is_there():
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_documents_quote_what_is_published(name):
+def test_documents_quote_the_published_results(name):
     text = (ROOT / name).read_text()
     assert publish.PASSAGE.search(text)
     assert publish.filled(text, PUBLISHED, PAPER) == text
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_accuracies_stand_in_passages_only(name):
-    """Prose quotes none by hand, so none can be wrong; 0.02 is the margin that it explains."""
+def test_accuracies_appear_only_in_passages(name):
+    """Prose quotes no accuracy by hand, so none can be wrong. It explains the margin of 0.02."""
     prose = _prose(publish.PASSAGE.sub("", (ROOT / name).read_text()))
     numbers = re.findall(r"(?<![\d.\w=])0?(\.\d\d+)(?![\d\w])", prose)
     assert {*numbers} <= {".02"}
 
 
 def _prose(text: str) -> str:
-    """A document without code, which has numbers of its own."""
+    """The text of a document without code, which may contain other numbers."""
     return re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
 
 

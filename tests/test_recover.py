@@ -1,4 +1,4 @@
-"""What a killed Snakemake leaves behind, and that one which is alive is left alone."""
+"""Cleaning up after a killed Snakemake, and leaving an active one alone."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def recover(folder, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def workspace(tmp_path) -> Workspace:
-    found = Workspace(tmp_path)
-    found.configure(SMOKE)
-    return found
+    workspace = Workspace(tmp_path)
+    workspace.configure(SMOKE)
+    return workspace
 
 
 def test_nothing_to_recover(workspace):
@@ -33,7 +33,7 @@ def test_nothing_to_recover(workspace):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_lock_is_removed_when_its_snakemake_is_dead_and_not_before(workspace):
+def test_a_lock_is_removed_only_if_its_snakemake_is_dead(workspace):
     process = subprocess.Popen(
         workspace.command("tables"),
         cwd=workspace.folder,
@@ -63,16 +63,16 @@ def test_a_lock_is_removed_when_its_snakemake_is_dead_and_not_before(workspace):
 
 
 @pytest.mark.parametrize(
-    ("ended", "locked", "said", "alive"),
+    ("ended", "lock_age", "file_age", "alive"),
     [
-        (False, 3600, 10, True),  # it is on
+        (False, 3600, 10, True),  # the run is active
         (False, 3600, 600, False),  # its machine went down
-        (True, 3600, 600, False),  # its lock is somebody's who is gone
-        (True, 5, 600, True),  # it has ended, and is starting again
+        (True, 3600, 600, False),  # the lock belongs to a run that is dead
+        (True, 5, 600, True),  # the run has ended and is starting again
     ],
 )
-def test_a_run_on_another_machine_is_respected_while_it_is_heard_of(
-    workspace, ended, locked, said, alive
+def test_a_run_on_another_machine_blocks_while_it_is_active(
+    workspace, ended, lock_age, file_age, alive
 ):
     def file(name, text, age):
         path = workspace.folder / name
@@ -80,36 +80,36 @@ def test_a_run_on_another_machine_is_respected_while_it_is_heard_of(
         path.write_text(text)
         os.utime(path, (time.time() - age,) * 2)
 
-    plan = {"run": "smoke", "host": "elsewhere", "slurm": None, "started": time.time() - 3600}
-    plan |= {"ended": time.time() - 600} if ended else {}
-    file(".snakemake/locks/0.output.lock", "results/smoke/tables/search.csv\n", locked)
-    file("results/smoke/plan.json", json.dumps(plan), said)
-    file("results/smoke/invocations/1.json", "{}", said)
+    record = {"run": "smoke", "host": "elsewhere", "slurm": None, "started": time.time() - 3600}
+    record |= {"ended": time.time() - 600} if ended else {}
+    file(".snakemake/locks/0.output.lock", "results/smoke/tables/search.csv\n", lock_age)
+    file("results/smoke/plan.json", json.dumps(record), file_age)
+    file("results/smoke/invocations/1.json", "{}", file_age)
     done = recover(workspace.folder)
     assert done.returncode == int(alive)
     assert workspace.locked() == alive
-    assert ("smoke, started on elsewhere, heard of" in done.stderr) == alive
+    assert ("smoke, started on elsewhere, last active" in done.stderr) == alive
 
 
-def test_while_slurm_does_not_answer_the_lock_stays(workspace, tmp_path_factory):
-    """Its jobs may be at work."""
-    silent = tmp_path_factory.mktemp("bin") / "squeue"
-    silent.write_text("#!/bin/sh\nexit 1\n")
-    silent.chmod(0o755)
+def test_the_lock_stays_if_slurm_does_not_answer(workspace, tmp_path_factory):
+    """SLURM jobs of the killed run may still be running."""
+    squeue = tmp_path_factory.mktemp("bin") / "squeue"
+    squeue.write_text("#!/bin/sh\nexit 1\n")
+    squeue.chmod(0o755)
     (workspace.folder / ".snakemake/locks").mkdir(parents=True)
     (workspace.folder / ".snakemake/locks/0.output.lock").write_text("results\n")
     (workspace.folder / "results/smoke").mkdir(parents=True)
-    plan = {"run": "smoke", "host": socket.gethostname(), "slurm": "name", "started": 1.0}
-    (workspace.folder / "results/smoke/plan.json").write_text(json.dumps(plan))
-    path = f"{silent.parent}{os.pathsep}{os.environ['PATH']}"
+    record = {"run": "smoke", "host": socket.gethostname(), "slurm": "name", "started": 1.0}
+    (workspace.folder / "results/smoke/plan.json").write_text(json.dumps(record))
+    path = f"{squeue.parent}{os.pathsep}{os.environ['PATH']}"
     done = recover(workspace.folder, PATH=path)
     assert done.returncode == 1
     assert "SLURM does not say whether jobs of an earlier run are left" in done.stderr
     assert workspace.locked()
 
 
-def test_make_starts_it_without_a_shell():
-    """A shell in between would keep a signal to itself."""
+def test_make_starts_run_py_without_a_shell():
+    """A shell in between would not pass on signals."""
     for target in ("reproduce", "paper"):
         command = ["make", "--dry-run", "--always-make", target, "PROFILE=profiles/slurm"]
         lines = subprocess.run(

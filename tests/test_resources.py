@@ -1,4 +1,4 @@
-"""Threads are held to what was granted, and the log says what that was."""
+"""A job uses no more threads than it was granted, and its log names what it was granted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def in_process(code: str, **environment: str) -> str:
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 @pytest.mark.parametrize("threads", [1, 2])
-def test_torch_numba_and_blas_get_the_threads_of_the_job(threads):
+def test_torch_and_numba_use_the_threads_of_the_job(threads):
     code = (
         f"from snap.pipeline import resources; resources.bind({threads})\n"
         "import numba, torch\n"
@@ -34,8 +34,8 @@ def test_torch_numba_and_blas_get_the_threads_of_the_job(threads):
     assert in_process(code).split() == [str(threads)] * 2
 
 
-def test_no_more_threads_than_cores_are_granted():
-    """One core, as SLURM would leave a job that asked for one."""
+def test_a_job_gets_no_more_threads_than_cores():
+    """Bind the process to one core, as SLURM does for a job that requested one."""
     code = (
         "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
         "from snap.pipeline import resources\n"
@@ -61,11 +61,11 @@ def test_the_log_names_job_and_gpu(monkeypatch):
     ("text", "seconds"),
     [("0:07", 7), ("12:00", 720), ("1:02:03", 3723), ("2-00:00:01", 172801), ("INVALID", 0)],
 )
-def test_times_as_slurm_writes_them(text, seconds):
+def test_slurm_times_are_parsed(text, seconds):
     assert slurm._seconds(text) == seconds
 
 
-def test_where_there_is_no_slurm_nothing_is_known(monkeypatch, tmp_path):
+def test_without_slurm_costs_are_empty_and_cancelling_fails(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert slurm.core_seconds("a-name") == {}
     with pytest.raises(SnapError, match="SLURM does not say"):

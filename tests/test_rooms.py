@@ -1,4 +1,4 @@
-"""The tree is the architecture: imports go down, from the command line to the training module."""
+"""The layers of the package: imports go down, from the command line to the training module."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src/snap"
-# The rooms from the top down. A module may import from its own room and from those below it; the
-# training module is what lies directly in the package, with its engines and data.
-ROOMS = ("cli", "publishing", "report", "pipeline", "training")
+# From top to bottom. A module may import from its own layer and from the layers below it. The layer
+# "training" consists of the modules directly in the package, its engines and its data.
+LAYERS = ("cli", "publishing", "report", "pipeline", "training")
 
 
-def room(module: str) -> str:
+def layer(module: str) -> str:
     name = module.split(".")[1] if "." in module else ""
-    return name if name in ROOMS else "training"
+    return name if name in LAYERS else "training"
 
 
 def imports(path: Path) -> set[str]:
-    """The modules of this package that a file imports, inside functions too."""
+    """The modules of this package that a file imports, including imports inside functions."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -38,15 +38,15 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__main_
 
 @pytest.mark.parametrize("path", MODULES, ids=module_of)
 def test_imports_go_down(path):
-    own = ROOMS.index(room(module_of(path)))
-    upward = [name for name in imports(path) if ROOMS.index(room(name)) < own]
+    own = LAYERS.index(layer(module_of(path)))
+    upward = [name for name in imports(path) if LAYERS.index(layer(name)) < own]
     assert upward == []
 
 
-def test_every_room_is_used():
-    assert {room(module_of(path)) for path in MODULES} == set(ROOMS)
+def test_every_layer_has_modules():
+    assert {layer(module_of(path)) for path in MODULES} == set(LAYERS)
 
 
-def test_nothing_but_the_workflow_knows_snakemake():
+def test_the_package_does_not_import_snakemake():
     for path in MODULES:
         assert "import snakemake" not in path.read_text()

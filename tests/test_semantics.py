@@ -1,7 +1,7 @@
-"""Results that are kept hang on the version of the training semantics: these numbers guard it.
+"""Pinned numbers that detect a change of the training semantics.
 
-If a test here fails, a change has altered what a trial gives. If that is meant, raise SEMANTICS in
-src/snap/trial.py, so that nothing trained before is taken for a result of the new code, and pin the
+If a test here fails, a change has altered the result of a trial. If that is intended, increase
+SEMANTICS in src/snap/trial.py, so that stored results of the old code are not reused, and pin the
 new numbers:  python tests/test_semantics.py > tests/pinned.json
 """
 
@@ -23,21 +23,21 @@ PINNED = Path(__file__).with_name("pinned.json")
 
 
 def rules() -> dict[str, Trial]:
-    found = {}
+    trials = {}
     for protocol in ("text", "reference"):
         for name in HEBBIAN.paper_configurations:
-            found[f"hebbian {protocol} {name}"] = Trial(
+            trials[f"hebbian {protocol} {name}"] = Trial(
                 name, 0.03, 4, 0.1, protocol=protocol, hidden=8
             )
         for configuration in SGD.paper_configurations:
-            found[f"sgd {protocol} {configuration}"] = Trial(
+            trials[f"sgd {protocol} {configuration}"] = Trial(
                 configuration, 0.1, learner="sgd", protocol=protocol, hidden=8
             )
-    return found
+    return trials
 
 
 def weights_after(trial: Trial) -> list[float]:
-    """Sums over both layers after 60 samples in float64: the same on every machine."""
+    """Sums over both layers after 60 samples in float64, which are the same on every machine."""
     files = synthetic.files()
     images = files["train-images-idx3-ubyte"].reshape(synthetic.TRAIN, -1)
     W, V = initial_weights(trial, 784, np.float64)
@@ -46,8 +46,8 @@ def weights_after(trial: Trial) -> list[float]:
 
 
 def experiments(dataset: store.Dataset) -> dict[str, float]:
-    """Accuracies of whole experiments, in configurations that do not amplify rounding."""
-    found = {}
+    """Accuracies of whole experiments, for configurations that do not amplify rounding."""
+    accuracies = {}
     for name in ("linear-linear", "sigmoid-sigmoid-neuron"):
         for label, experiment, split in (
             ("iid", Iid(2), "test"),
@@ -65,8 +65,8 @@ def experiments(dataset: store.Dataset) -> dict[str, float]:
                 seed=3,
                 split=split,
             )
-            found[f"{label} {name}"] = run([trial], dataset, engine="cpu")[0].accuracy
-    return found
+            accuracies[f"{label} {name}"] = run([trial], dataset, engine="cpu")[0].accuracy
+    return accuracies
 
 
 def streams() -> dict[str, list[int]]:
@@ -90,8 +90,8 @@ def pinned():
     return json.loads(PINNED.read_text())
 
 
-def test_the_pinned_numbers_are_of_this_version(pinned):
-    assert pinned["semantics"] == SEMANTICS, "pin the numbers of the new version, see above"
+def test_the_pinned_numbers_belong_to_this_version(pinned):
+    assert pinned["semantics"] == SEMANTICS, "pin the numbers of the new version, see the docstring"
 
 
 @pytest.mark.parametrize("name", rules())

@@ -1,7 +1,7 @@
-"""No run ends with exit code 0 and old results, after a change and a job that failed.
+"""After a change and a failed job, no run exits with code 0 and old results.
 
-A job is killed as the kernel does when memory runs out: it alone, by a signal that it cannot catch.
-What the next run makes is compared with a run of the same configuration that nobody disturbed.
+A single job is killed by SIGKILL, as the kernel does when memory runs out. The results of the next
+run are compared with those of an undisturbed run of the same configuration.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from snap.pipeline.config import merge
 from workspace import SMOKE, Workspace, with_files
 
-# One more η, α of SGD, seed of the i.i.d. runs and seed of the ladder, all at once.
+# One more η, one more α of SGD, one more seed of the i.i.d. runs and one more of the ladder.
 CHANGED = merge(
     SMOKE,
     {
@@ -36,7 +36,7 @@ RESULTS = ("tables/*.csv", "figures/*.csv", "claims.csv")
 
 
 def run(workspace: Workspace, kill: str = "") -> subprocess.CompletedProcess[str]:
-    """Both passes, as make runs them; processes whose command has these words are killed."""
+    """Run both passes, as make does. Processes whose command contains these words are killed."""
     hook = workspace.folder / "hook"
     hook.mkdir(exist_ok=True)
     (hook / "sitecustomize.py").write_text(KILLER)
@@ -66,7 +66,7 @@ def first(tmp_path_factory) -> Workspace:
 
 @pytest.fixture(scope="session")
 def undisturbed(first, tmp_path_factory) -> dict[str, bytes]:
-    """The results of the changed configuration in a folder of its own."""
+    """The results of the changed configuration, from a run in a separate folder."""
     workspace = Workspace(tmp_path_factory.mktemp("undisturbed"))
     shutil.copytree(first.folder / "results/trials", workspace.folder / "results/trials")
     workspace.configure(CHANGED)
@@ -76,7 +76,7 @@ def undisturbed(first, tmp_path_factory) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kill", ["job search", "job iid", "job ladder", "job table"])
-def test_a_job_that_was_killed_is_made_up_for(first, undisturbed, tmp_path, kill):
+def test_a_killed_job_is_run_again(first, undisturbed, tmp_path, kill):
     workspace = first.copy(tmp_path / "work")
     workspace.configure(CHANGED)
     assert run(workspace, kill).returncode != 0
@@ -101,7 +101,7 @@ def test_damaged_data(first, undisturbed, tmp_path):
 
 
 def test_a_clock_that_was_set_back(first, undisturbed, tmp_path):
-    """To files that are written now, those of the run before come from the future."""
+    """The files of the previous run are dated in the future."""
     workspace = first.copy(tmp_path / "work")
     tomorrow = time.time() + 86_400
     for path in workspace.folder.rglob("*"):

@@ -1,4 +1,4 @@
-"""A job that is stopped in the middle of a trial, and a run that is started while one is on."""
+"""Stopping a job in the middle of a trial, and starting a run while another is active."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads,
     command += ["--heartbeats", tmp_path / "heartbeats", "--ledger", tmp_path / "ledger.json"]
     command += ["--threads", str(threads), "--dir", synthetic_root]
 
-    def heed() -> None:
-        """Tests that run in the background of a shell would pass on that Ctrl-C is ignored."""
+    def reset_sigint() -> None:
+        """Restore the default action of Ctrl-C, which a shell's background processes ignore."""
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=reset_sigint)
 
     def training():
         return any('"share": 0.0,' not in p.read_text() for p in tmp_path.glob("heartbeats/*.json"))
@@ -55,7 +55,7 @@ def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads,
     assert left == set(), "half a trial was stored"
 
 
-def test_a_second_run_says_that_the_first_is_going_on(tmp_path):
+def test_a_second_run_reports_that_the_first_is_active(tmp_path):
     make = Make(tmp_path, SMOKE)
     first = make.start()
     try:
@@ -70,7 +70,7 @@ def test_a_second_run_says_that_the_first_is_going_on(tmp_path):
                 first.args, cwd=tmp_path, capture_output=True, text=True, timeout=60
             )
             assert second.returncode != 0, moment
-            assert f"a run is going on in this folder: {who}" in second.stderr, moment
+            assert f"another run is active in this folder: {who}" in second.stderr, moment
         assert make.locked()
         trained = len(make.stored())
         until(lambda: len(make.stored()) > trained, first)
@@ -79,8 +79,8 @@ def test_a_second_run_says_that_the_first_is_going_on(tmp_path):
         first.wait()
 
 
-def test_a_snakemake_that_is_killed_alone_leaves_no_job_behind(tmp_path):
-    """Its jobs go on without it; the next run ends them, and trains what they were training."""
+def test_jobs_of_a_killed_snakemake_are_stopped_by_the_next_run(tmp_path):
+    """The jobs survive Snakemake. The next run stops them and trains their trials itself."""
     make = Make(tmp_path, merge(SMOKE, {"search": {"epochs": 10**6}}))
 
     def jobs():
@@ -93,16 +93,17 @@ def test_a_snakemake_that_is_killed_alone_leaves_no_job_behind(tmp_path):
         (snakemake,) = runner.children()
         snakemake.kill()
         assert started[0].wait(timeout=60) != 0
-        assert "snap: Snakemake was killed by signal 9; the same command goes on" in make.said()
+        assert "snap: Snakemake was killed by signal 9; run the same command again" in make.said()
         left = [psutil.Process(json.loads(beat.read_text())["pid"]) for beat in jobs()]
         assert left
         make.configure(SMOKE)
         started.append(make.start())
         until(make.stored, started[1])
         assert "removing its lock" in make.said()
-        ended = re.search(r"^snap: jobs left behind, now ended: (\d+)$", make.said(), re.MULTILINE)
-        assert ended
-        assert int(ended[1]) >= len(left), "one that has just begun has no heartbeat yet"
+        pattern = r"^snap: stopped jobs left by the killed run: (\d+)$"
+        stopped = re.search(pattern, make.said(), re.MULTILINE)
+        assert stopped
+        assert int(stopped[1]) >= len(left), "a job that has just started has no heartbeat yet"
         assert not any(job.is_running() for job in left)
     finally:
         for process in started:

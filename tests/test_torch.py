@@ -1,4 +1,4 @@
-"""The torch engine as a program for GPUs: one graph, no waiting, networks at their own pace."""
+"""The torch engine: a step is one graph without synchronization; networks advance independently."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def population(trials, samples):
 
 @pytest.mark.parametrize("name", TRIALS)
 def test_a_step_is_one_graph(tiny_samples, name):
-    """Anything that waits for data, or branches on it, breaks the graph and fails here."""
+    """A step that waits for data or branches on it would break the graph and fail here."""
     torch.compiler.reset()
     crowd = population([TRIALS[name]] * 3, tiny_samples)
     images, labels = crowd._place(tiny_samples)
     compiled = torch.compile(step, fullgraph=True, backend="eager")
     order, count = torch.tensor([5, -1, 7]), torch.tensor(1)
-    found = compiled(crowd.state, images, labels, order, count, crowd.rule)
+    actual = compiled(crowd.state, images, labels, order, count, crowd.rule)
     expected = step(crowd.state, images, labels, order, count, crowd.rule)
-    for f, e in zip(found, expected, strict=True):
-        assert torch.equal(f, e)
+    for a, e in zip(actual, expected, strict=True):
+        assert torch.equal(a, e)
 
 
 def test_a_step_that_waits_would_break_the_graph(tiny_samples):
-    """The test above can fail: it does so for a step that reads a value back."""
+    """The test above does fail for a step that reads a value back."""
     torch.compiler.reset()
     crowd = population([TRIALS["sgd"]], tiny_samples)
     images, labels = crowd._place(tiny_samples)
@@ -55,8 +55,8 @@ def test_a_step_that_waits_would_break_the_graph(tiny_samples):
         compiled(crowd.state, images, labels, torch.tensor([5]), torch.tensor(1), crowd.rule)
 
 
-def test_networks_keep_their_own_pace_and_order(tiny_samples):
-    """Orders of different lengths, one of them empty, give what each gives alone."""
+def test_networks_follow_their_own_order_of_samples(tiny_samples):
+    """With orders of different lengths, one of them empty, each network trains as if alone."""
     trials = [
         Trial("sigmoid-sigmoid-neuron", alpha, power, eta, hidden=8, seed=seed)
         for seed, (alpha, power, eta) in enumerate([(0.3, 2, 0.1), (0.1, 8, 0.7), (0.03, 0.5, 0.3)])
@@ -74,7 +74,7 @@ def test_networks_keep_their_own_pace_and_order(tiny_samples):
             assert np.allclose(a, b, rtol=1e-5, atol=1e-7)
 
 
-def test_one_that_diverges_leaves_the_others_alone(tiny_samples):
+def test_a_network_that_diverges_does_not_affect_the_others(tiny_samples):
     wild = Trial("exponential-linear-neuron", 9.0, 2, 0.1, protocol="text", hidden=8)
     tame = Trial("exponential-linear-neuron", 0.01, 2, 0.1, protocol="text", hidden=8)
     crowd = population([wild, tame], tiny_samples)
@@ -93,8 +93,8 @@ def test_one_that_diverges_leaves_the_others_alone(tiny_samples):
 
 
 def test_sequences_in_step_match_the_cpu_engine(small):
-    """Networks that are at different points of different tasks, through the whole experiment."""
-    plan = Sequential(threshold=0.6, max_epochs=2, curve_every=150)
+    """The networks are at different points of different tasks during the experiment."""
+    experiment = Sequential(threshold=0.6, max_epochs=2, curve_every=150)
     trials = [
         Trial(
             "sigmoid-sigmoid-neuron",
@@ -102,7 +102,7 @@ def test_sequences_in_step_match_the_cpu_engine(small):
             4,
             0.1,
             dataset="Synthetic",
-            experiment=plan,
+            experiment=experiment,
             hidden=8,
             train_limit=600,
         )
@@ -110,13 +110,13 @@ def test_sequences_in_step_match_the_cpu_engine(small):
     ]
     batched = run(trials, small, engine="torch")
     single = run(trials, small, engine="cpu")
-    assert batched[0].epochs_per_task != batched[1].epochs_per_task, "they are meant to differ"
+    assert batched[0].epochs_per_task != batched[1].epochs_per_task, "the test needs them to differ"
     for one, other in zip(batched, single, strict=True):
         assert one.epochs_per_task == other.epochs_per_task
         assert np.allclose(one.matrix, other.matrix, atol=0.02)
 
 
-def test_trials_of_different_programs_are_grouped_apart(small):
+def test_trials_of_different_programs_are_grouped_separately(small):
     trials = [
         Trial(name, 0.1, 2, 0.1, dataset="Synthetic", experiment=Iid(1), hidden=4, train_limit=50)
         for name in ("linear-linear", "sigmoid-sigmoid-neuron", "linear-linear")

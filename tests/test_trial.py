@@ -1,4 +1,4 @@
-"""What a trial is: canonical text, round trips, fingerprints, and bad values."""
+"""Trials: canonical text, round trips, fingerprints, and bad values."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_numbers_round_trip_exactly(value):
         (("1e22", "1e+22"), "1e22"),
     ],
 )
-def test_spellings_of_one_number_are_one_text(spellings, text):
+def test_all_spellings_of_a_number_give_the_same_text(spellings, text):
     assert {number_text(float(s)) for s in spellings} == {text}
 
 
@@ -107,7 +107,7 @@ def test_the_text_is_safe_in_a_path_and_a_shell():
             assert set(example(protocol=protocol, experiment=experiment).text) <= allowed
 
 
-def test_numbers_written_another_way_are_the_same_trial():
+def test_other_spellings_of_numbers_give_the_same_trial():
     text = example().text
     other = text.replace("lambda=16", "lambda=1.6e1").replace("alpha=0.3", "alpha=.3")
     assert other != text
@@ -219,6 +219,6 @@ def test_bad_values_are_named(change, word):
         lambda: Trial.parse("configuration=linear-linear,experiment=walk,alpha=1"),
     ],
 )
-def test_bad_experiments_are_refused(make):
+def test_bad_experiments_are_rejected(make):
     with pytest.raises(SnapError):
         make()

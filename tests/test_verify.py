@@ -1,4 +1,4 @@
-"""What is not what it was written as is noticed: in data, in trials, in results."""
+"""Damaged data, trials and results are detected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from snap import Iid, SnapError, Trial
 from snap.cli.main import main
-from snap.data import datasets, store
+from snap.data import datasets
 from snap.files import fault, read_result, record_of, write_result
 from snap.pipeline.rows import COLUMNS, read_rows, table, write_rows
 from snap.pipeline.training import Workplace, train
@@ -35,7 +35,7 @@ def verify(folder, capsys, *options):
     return code, capsys.readouterr().out.splitlines()
 
 
-def test_all_is_well(folder, capsys):
+def test_intact_files_pass(folder, capsys):
     code, lines = verify(folder, capsys)
     assert (code, lines) == (0, ["6 files checked, 0 missing or damaged"])
 
@@ -46,14 +46,14 @@ def flip(path, at=-3):
     path.write_bytes(content)
 
 
-def test_every_kind_of_damage_is_named(folder, capsys):
+def test_every_kind_of_damage_is_reported(folder, capsys):
     image = folder / "data/Synthetic/raw/t10k-images-idx3-ubyte"
     (trial,) = (folder / "results/trials").glob("*/*.json")
     result = folder / "results/run/search/point.csv"
     flip(image)
-    kept = json.loads(trial.read_text())
-    kept["result"]["accuracy"] = 0.999
-    trial.write_text(json.dumps(kept))
+    content = json.loads(trial.read_text())
+    content["result"]["accuracy"] = 0.999
+    trial.write_text(json.dumps(content))
     result.write_bytes(result.read_bytes()[:-4])
     code, lines = verify(folder, capsys)
     assert code == 1
@@ -63,7 +63,7 @@ def test_every_kind_of_damage_is_named(folder, capsys):
     assert lines[-1] == "6 files checked, 3 missing or damaged"
 
 
-def test_what_is_removed_is_made_again(folder, capsys):
+def test_a_damaged_trial_is_removed_and_trained_again(folder, capsys):
     (trial,) = (folder / "results/trials").glob("*/*.json")
     before = trial.read_bytes()
     flip(trial, 100)
@@ -76,7 +76,7 @@ def test_what_is_removed_is_made_again(folder, capsys):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "5", '{"sha256": "0", "result": {}}'])
-def test_a_trial_that_cannot_be_trusted_is_trained_again_and_said(folder, capsys, content):
+def test_an_invalid_trial_file_is_reported_and_trained_again(folder, capsys, content):
     (trial,) = (folder / "results/trials").glob("*/*.json")
     trial.write_text(content)
     ledger = folder / "ledger.json"
@@ -87,7 +87,7 @@ def test_a_trial_that_cannot_be_trusted_is_trained_again_and_said(folder, capsys
     assert "trained again" in said
 
 
-def test_a_trial_under_another_name_is_not_taken_for_it(folder, capsys):
+def test_a_trial_file_with_the_wrong_name_is_not_used(folder, capsys):
     (trial,) = (folder / "results/trials").glob("*/*.json")
     other = Trial(
         "linear-linear", 0.3, 4, 0.1, "Synthetic", experiment=Iid(1), hidden=4, train_limit=200
@@ -101,7 +101,7 @@ def test_a_trial_under_another_name_is_not_taken_for_it(folder, capsys):
     assert "contains another trial" in capsys.readouterr().err
 
 
-def test_a_step_refuses_a_result_that_was_changed(tmp_path):
+def test_a_step_rejects_a_modified_result(tmp_path):
     part = tmp_path / "part.csv"
     write_rows(part, COLUMNS["search"], [{"eta": 0.1, "accuracy": 0.5}])
     part.write_text(part.read_text().replace("0.5", "0.9"))
@@ -110,8 +110,8 @@ def test_a_step_refuses_a_result_that_was_changed(tmp_path):
             use()
 
 
-def test_a_result_without_a_record_is_taken_as_it_is(tmp_path):
-    """A kill between a file and its record, or a file that somebody made by hand."""
+def test_a_result_without_a_record_is_accepted(tmp_path):
+    """A run was killed between writing a file and its record, or the file was made by hand."""
     path = tmp_path / "part.csv"
     path.write_text("eta\n0.1\n")
     assert read_rows(path) == [{"eta": "0.1"}]
@@ -124,7 +124,7 @@ def test_a_result_without_a_record_is_taken_as_it_is(tmp_path):
         read_result(path)
 
 
-def test_a_damaged_dataset_is_refused(folder):
+def test_a_damaged_dataset_is_rejected(folder):
     flip(folder / "data/Synthetic/raw/train-images-idx3-ubyte")
     shutil.rmtree(folder / "results/trials")
     with pytest.raises(SnapError, match="altered"):

@@ -1,6 +1,6 @@
-"""The workflow on the `smoke` preset: what runs, and what runs again after which change.
+"""The workflow with the `smoke` preset: which jobs run, and which run again after a change.
 
-Jobs are counted from Snakemake's own log, trained points by the files in the store of trials.
+Jobs are counted in Snakemake's log, trained points by the files in the trial store.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ TRAINING = Counter(search=8, select=8, iid=8, sequential=8, ladder=1, portrait=1
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Workspace:
-    """A run that has come to its end."""
+    """A workspace with a finished run."""
     workspace = Workspace(tmp_path_factory.mktemp("finished"))
     workspace.configure(SMOKE)
     jobs, trained = workspace.run("all")
-    # 3 configurations × 2 λ, and 2 of SGD; 4 pairs each, 2 rates for SGD; two seeds in the end.
+    # 3 configurations × 2 λ, and 2 of SGD; 4 pairs each, 2 rates for SGD; two seeds in final runs.
     assert jobs == Counter(data=1) + TRAINING + Counter(table=8, check=1) + REPORT
-    # The i.i.d. run with seed 0 is the search's trial: it is trained once. The ladder's last rung
-    # is a trial of the final runs, and its switches before that are 8.
+    # The i.i.d. run with seed 0 is a trial of the search and is not trained again. The last rung of
+    # the ladder is a trial of the final runs; the 8 rungs before it are new.
     assert trained == (6 * 4 + 2 * 2) + 8 * (2 - 1) + 8 * 2 + 2 * 8
     return workspace
 
@@ -77,7 +77,7 @@ def changed(**changes):
     return merge(SMOKE, changes)
 
 
-def test_every_table_is_there_and_says_that_it_is_reduced(finished):
+def test_every_table_exists_and_is_marked_as_reduced(finished):
     for name in TABLES:
         lines = (finished.folder / f"results/smoke/tables/{name}.csv").read_text().splitlines()
         assert len(lines) > 1
@@ -93,12 +93,12 @@ def test_logs_and_benchmarks_mirror_results(finished):
         assert (finished.folder / "benchmarks" / f"{place}.tsv").is_file()
 
 
-def test_no_edit_runs_nothing(workspace):
+def test_without_a_change_nothing_runs(workspace):
     assert workspace.would_run() == Counter()
 
 
 def test_touching_files_runs_nothing(workspace):
-    """Data, results and configuration, and sources of the package and the workflow."""
+    """Touch data, results, configuration, and sources of the package and the workflow."""
     now = time.time() + 5
     for path in workspace.folder.rglob("*"):
         if path.is_file() and ".snakemake" not in path.parts:
@@ -133,7 +133,7 @@ def test_one_more_eta_trains_the_new_points_only(workspace):
     new_pair = [path for path in after if pair(after[path]) != pair(before[path])]
     assert jobs["search"] == jobs["select"] == 6, "SGD has no η"
     assert jobs["iid"] == jobs["sequential"] == len(moved)
-    # 2 new points in each search job; where the pair is another, seed 1 i.i.d. and both in sequence
+    # 2 new points in each search job; for each new pair, seed 1 i.i.d. and both seeds in sequence
     assert trained == 6 * 2 + len(new_pair) * 3
 
 
@@ -142,47 +142,47 @@ def test_one_more_lambda_runs_its_own_jobs(workspace):
     jobs = workspace.would_run()
     for stage in ("search", "select", "iid", "sequential"):
         assert jobs[stage] == 3
-    assert jobs["portrait"] == 1, "the best λ may be another"
+    assert jobs["portrait"] == 1, "the best λ may have changed"
     assert jobs["ladder"] == jobs["data"] == 0
 
 
-def test_one_configuration_less_only_aggregates(workspace):
+def test_removing_a_configuration_runs_no_search_or_final_job(workspace):
     workspace.configure(changed(configurations=SMOKE["configurations"][:2]))
     assert workspace.would_run() == Counter(table=7, portrait=1, check=1) + REPORT
 
 
 def test_a_configuration_that_shares_its_hidden_layer(workspace):
-    """Its search is one with that of its sibling, which neither loses nor trains anything."""
+    """It shares search jobs with its sibling, which keeps its results and is not trained again."""
     more = [*SMOKE["configurations"], "sigmoid-linear-neuron"]
     before = workspace.files("select/**/sigmoid-sigmoid-neuron/*.csv")
     workspace.configure(changed(configurations=more))
     jobs, trained = workspace.run()
-    assert jobs["search"] == 2, "one for each λ, of both configurations"
+    assert jobs["search"] == 2, "one per λ, for both configurations"
     assert jobs["select"] == 4
-    assert jobs["iid"] == jobs["sequential"] == 2, "those of the new one"
+    assert jobs["iid"] == jobs["sequential"] == 2, "only for the new configuration"
     assert trained == 2 * 4 + 2 * (2 - 1) + 2 * 2
     assert workspace.files("select/**/sigmoid-sigmoid-neuron/*.csv") == before
     workspace.configure(SMOKE)
     jobs, trained = workspace.run()
-    assert (jobs["search"], jobs["select"]) == (2, 2), "written without it, from the store"
+    assert (jobs["search"], jobs["select"]) == (2, 2), "rewritten without it, from the store"
     assert jobs["iid"] == jobs["sequential"] == trained == 0
 
 
-def test_other_epochs_run_every_search(workspace):
+def test_changed_epochs_run_every_search(workspace):
     workspace.configure(changed(search={"epochs": 3}))
     jobs = workspace.would_run()
     assert jobs["search"] == 8
     assert jobs["data"] == 0
 
 
-def test_another_format_of_the_tables_trains_nothing(workspace, own_package):
+def test_a_new_table_format_trains_nothing(workspace, own_package):
     edit(own_package / "pipeline/specs.py", "FORMAT = 1", "FORMAT = 999")
     jobs, trained = workspace.run()
     assert jobs == TRAINING + Counter(table=8, check=1)
     assert trained == 0
 
 
-def test_one_more_final_seed_trains_only_that(workspace):
+def test_one_more_final_seed_trains_only_that_seed(workspace):
     workspace.configure(changed(sequential={"seeds": [0, 1, 2]}))
     jobs, trained = workspace.run()
     # Every table has the number of seeds in its column `run`.
@@ -192,7 +192,7 @@ def test_one_more_final_seed_trains_only_that(workspace):
 
 @pytest.fixture
 def own_package(workspace, tmp_path):
-    """The workspace with a copy of the package to edit."""
+    """A copy of the package that the workspace uses and a test can edit."""
     package = tmp_path / "src"
     shutil.copytree(ROOT / "src", package, ignore=shutil.ignore_patterns("__pycache__"))
     workspace.environment["PYTHONPATH"] = str(package)
@@ -205,41 +205,41 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def test_a_docstring_runs_nothing(workspace, own_package):
-    edit(own_package / "pipeline/jobs.py", '"""What the workflow\'s jobs do', '"""What jobs do')
-    edit(own_package / "trial.py", "What a trial is: everything", "A trial is everything")
+def test_a_changed_docstring_runs_nothing(workspace, own_package):
+    for name in ("pipeline/jobs.py", "trial.py"):
+        edit(own_package / name, '"""\n\nfrom __future__', ' Changed."""\n\nfrom __future__')
     assert workspace.would_run() == Counter()
 
 
-def test_a_style_redraws_figures_and_the_report_only(workspace):
+def test_a_changed_style_redraws_only_figures_and_the_report(workspace):
     style = with_files(workspace, "workflow/style.yaml")
-    workspace.snakemake("all", "--touch")  # the files of this copy are at another place
+    workspace.snakemake("all", "--touch")  # the copied files have other paths
     assert workspace.would_run() == Counter()
     edit(style, '"#0072b2"', '"#0072b3"')
     assert workspace.would_run() == Counter(figure=FIGURES, page=1)
 
 
-def test_drawing_code_redraws_what_it_draws_and_nothing_else(workspace, own_package):
+def test_changed_drawing_code_redraws_only_its_figures(workspace, own_package):
     edit(own_package / "report/figures/network.py", "zorder=3", "zorder=4")
     assert workspace.would_run() == Counter(figure=1, page=1)
 
 
-def test_the_number_format_redraws_what_prints_numbers(workspace, own_package):
-    """It is not in the folder of the report, but figures, tables and verdicts import it."""
+def test_a_changed_number_format_redraws_everything_that_imports_it(workspace, own_package):
+    """numbers.py is outside snap.report, but figures, tables and verdicts import it."""
     edit(own_package / "numbers.py", "< 16:", "< 15:")
     jobs = workspace.would_run()
     assert jobs["figure"] > 5
     assert (jobs["claims"], jobs["paper_tables"], jobs["page"]) == (1, 1, 1)
 
 
-def test_publishing_code_redraws_nothing(workspace, own_package):
+def test_changed_publishing_code_redraws_nothing(workspace, own_package):
     edit(own_package / "publishing/passages.py", "PUBLIC_CODE = 2.8e-3", "PUBLIC_CODE = 2.9e-3")
     edit(own_package / "pipeline/costs.py", "def _wall(", "def _wall_time(")
     edit(own_package / "pipeline/costs.py", "_wall(durations, n)", "_wall_time(durations, n)")
     assert workspace.would_run() == Counter()
 
 
-def test_a_caption_redraws_its_figure(workspace):
+def test_a_changed_caption_redraws_its_figure(workspace):
     caption = with_files(workspace, "reports/captions/iid.rst")
     workspace.snakemake("all", "--touch")
     edit(caption, "Test accuracy", "The accuracy")
@@ -247,7 +247,7 @@ def test_a_caption_redraws_its_figure(workspace):
 
 
 def test_everything_is_in_the_report(finished):
-    """Every figure and table by its name, and Snakemake's own report besides."""
+    """Every figure and table is on the page, and Snakemake's own report can be made."""
     run = finished.folder / "results/smoke"
     page = (run / "report.html").read_text()
     for kind in catalog.KINDS:
@@ -266,14 +266,14 @@ def test_everything_is_in_the_report(finished):
         assert word in report
 
 
-def test_another_version_of_the_semantics_runs_everything(workspace, own_package):
+def test_a_new_semantics_version_runs_everything(workspace, own_package):
     edit(own_package / "trial.py", f"SEMANTICS = {SEMANTICS}", "SEMANTICS = 999")
     assert workspace.would_run() == TRAINING + Counter(table=8, check=1) + REPORT
 
 
 @pytest.mark.parametrize("sharing", [{"lambdas_per_job": 2}, {"points_per_job": 3}])
-def test_how_points_share_jobs_changes_no_result(finished, workspace, sharing):
-    """Nor does it train anything again: every point is in the store."""
+def test_the_size_of_jobs_changes_no_result(finished, workspace, sharing):
+    """Nothing is trained again either, because every point is in the store."""
     shutil.rmtree(workspace.folder / "results/smoke")
     workspace.configure(merge(SMOKE, sharing))
     _, trained = workspace.run()
@@ -281,7 +281,7 @@ def test_how_points_share_jobs_changes_no_result(finished, workspace, sharing):
     assert workspace.files("tables/*.csv") == finished.files("tables/*.csv")
 
 
-def test_another_order_and_one_core_give_the_same_tables(finished, tmp_path):
+def test_one_core_and_another_order_give_the_same_tables(finished, tmp_path):
     alone = Workspace(tmp_path)
     alone.configure(SMOKE)
     done = alone.snakemake("tables", "--cores", "1", "--scheduler", "greedy")
@@ -300,16 +300,19 @@ def stopped(make: Make, process: subprocess.Popen[bytes], stop: Callable[[], Non
     print(f"{took:.1f} s from the signal to the end")
     assert took < 15
     assert process.returncode != 0
-    assert make.said().count("snap: stopped; the same command goes on where it was\n") == 1
+    assert make.said().count("snap: stopped; run the same command again to resume\n") == 1
     assert make.alive() == 0
     assert not make.locked()
-    # No terminal: plain lines, neither colours nor lines that are written over.
+    # Without a terminal, progress is plain lines: no colours and no carriage returns.
     assert re.search(r"^smoke: trials search \d+/28, .*; jobs \d+/26; .* left$", make.said(), re.M)
     assert not re.search(r"[\r\x1b]", make.said())
 
 
-def test_stopped_twice_and_beside_another_run_the_tables_are_the_same(finished, tmp_path):
-    """By Ctrl-C, which reaches all processes, and by SIGTERM, which reaches make alone."""
+def test_a_run_that_is_stopped_twice_gives_the_same_tables(finished, tmp_path):
+    """Stop by Ctrl-C, which reaches all processes, and by SIGTERM, which reaches only make.
+
+    The store also holds the trials of another run.
+    """
     other = {"run": "other", "configurations": ["linear-linear"], "lambdas": [4]}
     make = Make(tmp_path, changed(**other, grids={"text": {"eta": [0.3, 0.5]}}))
     done = make.snakemake("pairs")
@@ -336,7 +339,7 @@ def test_stopped_twice_and_beside_another_run_the_tables_are_the_same(finished, 
         ({"run": "../../elsewhere"}, "run"),
     ],
 )
-def test_bad_configurations_stop_before_anything_is_built(tmp_path, change, key):
+def test_a_bad_configuration_stops_the_run_before_it_writes_files(tmp_path, change, key):
     workspace = Workspace(tmp_path)
     workspace.configure(merge(SMOKE, change))
     done = workspace.snakemake()
@@ -349,7 +352,7 @@ def test_bad_configurations_stop_before_anything_is_built(tmp_path, change, key)
     assert made == set()
 
 
-def test_parsing_imports_nothing_heavy():
+def test_parsing_the_rules_imports_no_heavy_module():
     code = (
         "import sys, snap.pipeline.work, snap.pipeline.specs, snap.pipeline.status;"
         "import snap.report.catalog, snap.report.paper_tables, snap.report.versions;"
@@ -359,17 +362,17 @@ def test_parsing_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-def test_snakemake_looks_for_jobs_when_one_ends_and_not_every_second(workspace):
-    """With its own limit of new jobs it would look for them more often than there are any."""
+def test_snakemake_scans_for_ready_jobs_only_when_a_job_ends(workspace):
+    """With Snakemake's default rate limit there would be more scans than jobs."""
     shutil.rmtree(workspace.folder / "results/smoke/select")
     done = workspace.snakemake("pairs", "--verbose", "--cores", "1")
     assert done.returncode == 0, done.stderr
-    looks = (done.stdout + done.stderr).count("Ready jobs:")
-    assert 0 < looks <= TRAINING["select"] + 2  # the table, and the target
+    scans = (done.stdout + done.stderr).count("Ready jobs:")
+    assert 0 < scans <= TRAINING["select"] + 2  # the first scan, and the target
 
 
 def test_publishing(finished, workspace):
-    """A finished run becomes a folder that belongs together, and passages in a document."""
+    """Publishing a finished run gives a consistent folder and fills the passages of a document."""
     paper = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
     run, to = finished.folder / "results/smoke", workspace.folder / "published"
     assert publish.publish(run, to, {"same": run}) < 5_000_000
@@ -388,7 +391,7 @@ def test_publishing(finished, workspace):
     assert published.damaged(to) == ["claims.csv"]
 
 
-def test_only_what_belongs_together_is_published(workspace):
+def test_an_inconsistent_or_unfinished_run_is_not_published(workspace):
     run, to = workspace.folder / "results/smoke", workspace.folder / "published"
     table = run / "tables/ladder.csv"
     table.write_text(table.read_text().replace("smoke", "other"))
@@ -400,9 +403,9 @@ def test_only_what_belongs_together_is_published(workspace):
     assert not to.exists()
 
 
-def test_a_run_goes_on_from_published_results(finished, tmp_path, monkeypatch):
-    """In a fresh folder: of all trials, the ladder's alone are trained; the tables are the same."""
-    monkeypatch.setattr(publish, "LARGE", 5_000)  # some tables are packed, and some are not
+def test_a_run_continues_from_published_results(finished, tmp_path, monkeypatch):
+    """A run in a new folder trains only the ladder's trials and gives the same tables."""
+    monkeypatch.setattr(publish, "LARGE", 5_000)  # compress some of the tables
     publish.publish(finished.folder / "results/smoke", tmp_path / "published")
     assert publish.foreign(tmp_path / "published") == []
     kinds = {path.suffix for path in (tmp_path / "published/tables").iterdir()}
@@ -421,7 +424,7 @@ def test_a_run_goes_on_from_published_results(finished, tmp_path, monkeypatch):
     assert jobs == Counter(data=1) + TRAINING + Counter(table=8, check=1) + REPORT
     assert trained == 2 * 8
     assert work.files("tables/*.csv") == finished.files("tables/*.csv")
-    # What was restored is told of, in words and in what is published next.
+    # The restored run is named on the page and in what is published next.
     provenance = json.loads((work.folder / "results/smoke/provenance.json").read_text())
     first = json.loads((finished.folder / "results/smoke/provenance.json").read_text())
     assert [part["date"] for part in provenance["restored"]] == [first["date"]]
@@ -432,9 +435,7 @@ def test_a_run_goes_on_from_published_results(finished, tmp_path, monkeypatch):
     assert [part["date"] for part in chain] == [first["date"], provenance["date"]]
 
 
-def test_a_searched_pair_that_is_restored_is_trained_when_its_history_is_asked_for(
-    finished, tmp_path
-):
+def test_a_restored_trial_without_history_is_trained_if_its_history_is_needed(finished, tmp_path):
     publish.publish(finished.folder / "results/smoke", tmp_path / "published")
     restore(tmp_path / "published", tmp_path / "results")
     rows = read_rows(finished.folder / "results/smoke/tables/search.csv")
@@ -450,7 +451,7 @@ def test_a_searched_pair_that_is_restored_is_trained_when_its_history_is_asked_f
     (again,) = train(trials, "auto", place)
     assert json.loads(ledger.read_text())["trained"] == 1
     assert again | {"seconds": 0} == whole | {"seconds": 0}
-    # A result that has its history takes the place of one that has none, and not the other way.
+    # A result with history replaces one without, but not the reverse.
     assert restore(tmp_path / "published", tmp_path / "results") == {}
     kept = tmp_path / "results" / f"trials/{final[0]['trial'][:2]}/{final[0]['trial']}.json"
     content = json.loads(kept.read_text())["result"]
@@ -470,7 +471,7 @@ def test_a_searched_pair_that_is_restored_is_trained_when_its_history_is_asked_f
         (None, "is not a published run"),
     ],
 )
-def test_what_cannot_be_trusted_is_not_restored(finished, tmp_path, change, says):
+def test_an_invalid_published_run_is_not_restored(finished, tmp_path, change, says):
     to, results = tmp_path / "published", tmp_path / "results"
     if change is not None:
         publish.publish(finished.folder / "results/smoke", to)

@@ -35,7 +35,7 @@ class Workspace:
         return [*command, "--directory", str(self.folder), *self.options, *arguments]
 
     def run_command(self) -> list[str]:
-        """What make runs, here."""
+        """The command that make runs."""
         command = [
             sys.executable,
             str(ROOT / "workflow/run.py"),
@@ -69,7 +69,7 @@ class Workspace:
         return Counter({name: int(count) for name, count in rows if name not in TARGETS})
 
     def run(self, until: str = "tables") -> tuple[Counter[str], int]:
-        """Both passes, as make does them: jobs that were run, and points that were trained."""
+        """Run both passes, as make does; return the jobs by rule and the number of new points."""
         before, jobs = self.points(), Counter()
         for target in ("pairs", until):
             done = self.snakemake(target)
@@ -84,34 +84,34 @@ class Workspace:
         return len(list((self.folder / "results/trials").rglob("*.json")))
 
     def files(self, pattern: str) -> dict[str, bytes]:
-        found = sorted((self.folder / "results/smoke").glob(pattern))
-        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
+        paths = sorted((self.folder / "results/smoke").glob(pattern))
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in paths}
 
     def copy(self, folder: Path) -> Workspace:
         shutil.copytree(self.folder, folder, copy_function=shutil.copy2)
         return Workspace(folder)
 
     def stored(self) -> dict[str, int]:
-        """Finished points; one that is trained again is another file."""
-        found = (self.folder / "results/trials").glob("*/*.json")
-        return {path.name: path.stat().st_ino for path in found}
+        """The inode of every finished point; a point that is trained again has another inode."""
+        paths = (self.folder / "results/trials").glob("*/*.json")
+        return {path.name: path.stat().st_ino for path in paths}
 
     def locked(self) -> bool:
         return any((self.folder / ".snakemake/locks").glob("*"))
 
     def alive(self) -> int:
-        """How many processes work here."""
+        """The number of processes in this folder."""
         count = 0
         for process in psutil.process_iter():
             try:
                 count += process.cwd() == str(self.folder)
-            except psutil.Error:  # it has ended, or belongs to someone else
+            except psutil.Error:  # the process has ended or belongs to another user
                 continue
         return count
 
 
 class Make(Workspace):
-    """A folder in which `make paper` runs a paper of its own."""
+    """A folder in which `make paper` runs with its own configuration."""
 
     def __init__(self, folder: Path, config) -> None:
         super().__init__(folder)
@@ -132,16 +132,16 @@ class Make(Workspace):
 
 
 def until(condition, process: subprocess.Popen, seconds: float = 200) -> None:
-    """Wait for a condition, while the process goes on."""
+    """Wait for a condition while the process runs."""
     end = time.time() + seconds
     while not condition():
-        assert process.poll() is None, "it has ended too early"
-        assert time.time() < end, "it takes too long"
+        assert process.poll() is None, "the process has ended too early"
+        assert time.time() < end, "the condition takes too long"
         time.sleep(0.1)
 
 
 def with_files(workspace: Workspace, name: str) -> Path:
-    """Give a workspace its own copy of the workflow's files; the one that the test edits."""
+    """Give a workspace its own copy of the workflow; return the path of one file in it."""
     copy = workspace.folder / "own"
     for part in ("Snakefile", "workflow", "reports/captions", "envs"):
         place = copy / part

@@ -1,8 +1,8 @@
-"""Clear up after a Snakemake that was killed. `make` does this before it starts a run.
+"""Clean up after a Snakemake that was killed. `make` does this before it starts a run.
 
-Its lock does not say whose it is. It is stale when no Snakemake is at work in this folder: none on
-this machine, and none that a plan says was started on another and has not ended. The jobs of that
-Snakemake may go on without it; they are ended, or the next run would train what they train.
+Snakemake's lock does not record its owner. It is stale if no Snakemake is active in this folder:
+neither on this machine nor, according to the plan files, on another. Jobs of the killed Snakemake
+may still be running. They are stopped, because the next run would train the same trials.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from snap.pipeline import slurm
 
 LOCKS = Path(".snakemake/locks")
 SNAP_JOB = ["-m", "snap", "job"]  # after the interpreter
-SILENCE = 300  # seconds after which a run on another machine is taken to be dead
+SILENCE = 300  # seconds without activity after which a run on another machine counts as dead
 
 
 def main() -> int:
     locked = any(LOCKS.glob("*"))
-    holder = at_work_here(locked) or (at_work_elsewhere() if locked else None)
+    holder = active_run_here(locked) or (active_run_elsewhere() if locked else None)
     if holder is not None:
-        print(f"snap: error: a run is going on in this folder: {holder}", file=sys.stderr)
+        print(f"snap: error: another run is active in this folder: {holder}", file=sys.stderr)
         return 1
     correct_future_times()
     if not locked:
         return 0
-    print("snap: the last run was killed; removing its lock and going on", file=sys.stderr)
-    if count := end_jobs_here():
-        print(f"snap: jobs left behind, now ended: {count}", file=sys.stderr)
-    for plan in plans():
-        if not plan.get("slurm") or "ended" in plan:
+    print("snap: the last run was killed; removing its lock and continuing", file=sys.stderr)
+    if count := stop_jobs_here():
+        print(f"snap: stopped jobs left by the killed run: {count}", file=sys.stderr)
+    for record in plan_records():
+        if not record.get("slurm") or "ended" in record:
             continue
         try:
-            count = slurm.cancel(plan["slurm"])
+            count = slurm.cancel(record["slurm"])
         except SnapError as error:
             print(f"snap: error: {error}", file=sys.stderr)
             return 1
         if count:
-            print(f"snap: SLURM jobs left behind, now ended: {count}", file=sys.stderr)
-    shutil.rmtree(LOCKS)  # which is what snakemake --unlock does, after seconds of reading rules
+            print(f"snap: cancelled SLURM jobs left by the killed run: {count}", file=sys.stderr)
+    shutil.rmtree(LOCKS)  # the effect of snakemake --unlock, which takes seconds to parse the rules
     return 0
 
 
 def correct_future_times() -> None:
-    """Give files that claim to be from the future the present time.
+    """Set the modification time of files dated in the future to the present.
 
-    They are there when the clock was set back. Snakemake would call everything that is made from
-    them out of date. What is due does not depend on times: jobs compare the content of their input.
+    Such files exist if the clock was set back. Snakemake would treat everything made from them as
+    out of date. Changing times hides no change, because jobs compare the content of their input.
     """
     now = time.time()
     future = [
@@ -71,17 +71,18 @@ def correct_future_times() -> None:
         os.utime(path, (now, now))
     if future:
         print(
-            f"snap: the clock was set back: {len(future)} files were newer than now and have been"
-            " given the present time",
+            f"snap: the clock was set back; {len(future)} files dated in the future were given the"
+            " present time",
             file=sys.stderr,
         )
 
 
-def at_work_here(locked: bool) -> str | None:
-    """A run of this machine that works in this folder, and since when.
+def active_run_here(locked: bool) -> str | None:
+    """Describe the run that is active in this folder on this machine, or return None.
 
-    That is one which make started before this one, lock or not: there is none between its passes.
-    Or it is whichever Snakemake holds the lock; not one that runs a single job.
+    A run started by make before this one counts even without a lock, because there is no lock
+    between its two passes. Any other Snakemake counts if the folder is locked, unless it only
+    executes a single job.
     """
     me = psutil.Process()
     for process, command, since in processes_here():
@@ -95,8 +96,8 @@ def at_work_here(locked: bool) -> str | None:
     return None
 
 
-def end_jobs_here() -> int:
-    """End the jobs of this machine that work in this folder; how many there were."""
+def stop_jobs_here() -> int:
+    """Kill the jobs on this machine that run in this folder and return their number."""
     jobs = [process for process, command, _ in processes_here() if command[1:4] == SNAP_JOB]
     for process in jobs:
         with contextlib.suppress(psutil.Error):
@@ -106,39 +107,40 @@ def end_jobs_here() -> int:
 
 
 def processes_here() -> Iterator[tuple[psutil.Process, list[str], float]]:
-    """The processes of this machine that work in this folder, their commands, and since when."""
+    """The processes on this machine that run in this folder: process, command and start time."""
     for process in psutil.process_iter():
         try:
             if Path(process.cwd()) == Path.cwd():
                 yield process, process.cmdline(), process.create_time()
-        except psutil.Error:  # it has ended, or belongs to someone else
+        except psutil.Error:  # the process has ended or belongs to another user
             continue
 
 
-def at_work_elsewhere() -> str | None:
-    """A run that was started on another machine, and has been heard of within minutes.
+def active_run_elsewhere() -> str | None:
+    """Describe a run that was recently active on another machine, or return None.
 
-    While it is on it writes what it has taken every 20 seconds; it locks before it says a word.
+    An active run updates its file in invocations/ every 20 seconds. It takes the lock before it
+    writes its first file, so the age of the lock counts too.
     """
     locked = [path.stat().st_mtime for path in LOCKS.glob("*")]
-    for plan in plans():
-        if plan.get("host", socket.gethostname()) == socket.gethostname():
+    for record in plan_records():
+        if record.get("host", socket.gethostname()) == socket.gethostname():
             continue
         signs = list(locked)
-        if "ended" not in plan:
-            place = Path("results") / plan["run"] / "invocations"
-            signs += [plan["started"], *(path.stat().st_mtime for path in place.glob("*.json"))]
+        if "ended" not in record:
+            folder = Path("results") / record["run"] / "invocations"
+            signs += [record["started"], *(path.stat().st_mtime for path in folder.glob("*.json"))]
         silent = time.time() - max(signs)
         if silent < SILENCE:
             return (
-                f"{plan['run']}, started on {plan['host']}, heard of {silent:.0f} s ago; if it was"
-                f" killed there, try again in {SILENCE // 60} minutes"
+                f"{record['run']}, started on {record['host']}, last active {silent:.0f} s ago;"
+                f" if it was killed there, try again in {SILENCE // 60} minutes"
             )
     return None
 
 
-def plans() -> list[dict[str, Any]]:
-    """The plans of all runs in this folder."""
+def plan_records() -> list[dict[str, Any]]:
+    """The contents of plan.json of every run in this folder."""
     return [json.loads(path.read_text()) for path in Path("results").glob("*/plan.json")]
 
 

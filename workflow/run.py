@@ -1,10 +1,10 @@
-"""Run the workflow, as make does: clear up after a run that was killed, then two passes.
+"""Run the workflow for make: clean up after a killed run, then run Snakemake in two passes.
 
-In the second pass, what follows a selection runs only if the selection changed. In a single pass
-Snakemake would run it after every search, although nothing would be trained twice.
+In the second pass, the jobs that depend on a selection run only if the selection changed. In a
+single pass Snakemake would run them after every search, although nothing would be trained twice.
 
-The terminal sends Ctrl-C to Snakemake and its jobs. SIGTERM is passed on to them as if it were
-Ctrl-C: otherwise Snakemake would wait until its jobs have ended, which may take hours.
+The terminal sends Ctrl-C to Snakemake and its jobs. SIGTERM is passed on to them as SIGINT, because
+on SIGTERM Snakemake would wait for its jobs to finish, which may take hours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import psutil
 import recover
 
 PASSES = ("pairs", "all")
-received: list[int] = []  # the signals that told this run to stop
+received: list[int] = []  # signals received that stop this run
 
 
 def main(options: list[str]) -> int:
@@ -31,23 +31,23 @@ def main(options: list[str]) -> int:
     for target in PASSES:
         before = time.time()
         process = subprocess.Popen([sys.executable, "-m", "snakemake", target, *options])
-        if received:  # before it was there
+        if received:  # a signal that arrived before the process had started
             interrupt_jobs()
         code = process.wait()
         if received or code < 0:
             what = "stopped" if received else f"Snakemake was killed by signal {-code}"
-            print(f"snap: {what}; the same command goes on where it was", file=sys.stderr)
+            print(f"snap: {what}; run the same command again to resume", file=sys.stderr)
             return 128 + (received[0] if received else -code)
         codes.append(code)
-        if code and not begun_since(before):  # it would fail in the same way again
+        if code and not jobs_started_since(before):  # the next pass would fail in the same way
             break
     return max(codes)
 
 
-def begun_since(moment: float) -> bool:
-    """Whether a run got as far as starting jobs: those that do not need a failed one go on."""
-    plans = Path("results").glob("*/plan.json")
-    return any(plan.stat().st_mtime >= moment - 1 for plan in plans)
+def jobs_started_since(moment: float) -> bool:
+    """Whether a run has started jobs. If so, the next pass can run those that did not fail."""
+    plan_files = Path("results").glob("*/plan.json")
+    return any(file.stat().st_mtime >= moment - 1 for file in plan_files)
 
 
 def stop(number: int, _: object) -> None:
@@ -57,7 +57,7 @@ def stop(number: int, _: object) -> None:
 
 
 def interrupt_jobs() -> None:
-    """Do to Snakemake and its jobs what Ctrl-C does."""
+    """Send SIGINT to Snakemake and its jobs, as Ctrl-C does."""
     for process in psutil.Process().children(recursive=True):
         try:
             process.send_signal(signal.SIGINT)

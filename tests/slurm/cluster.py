@@ -1,7 +1,7 @@
-"""One machine as a SLURM cluster: munged, slurmctld and slurmd, for the length of a test run.
+"""Run one machine as a SLURM cluster (munged, slurmctld and slurmd) during the tests.
 
-The configuration has to be in SLURM's own folder: what a job of Snakemake starts there no longer
-sees SLURM_CONF. Everything else is in a folder of its own. Needs root.
+The configuration must be in SLURM's own folder, because the processes that a Snakemake job starts
+do not see SLURM_CONF. Everything else is in a separate folder. Needs root.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 ETC = Path("/etc/slurm")
 MARK = (HERE / "slurm.conf.in").read_text().splitlines()[0]
 DAEMONS = ("munged", "slurmctld", "slurmd")
-SYSTEM = "/usr/sbin"  # where daemons are, if not on the PATH
+SYSTEM = "/usr/sbin"  # where the daemons are if they are not on the PATH
 
 
 def program(name: str) -> str | None:
@@ -28,23 +28,23 @@ def program(name: str) -> str | None:
 
 
 def missing() -> str | None:
-    """Why there can be no cluster here, and what to do about it."""
+    """Why the cluster cannot run here and what to do about it; None if it can."""
     absent = [name for name in DAEMONS if program(name) is None]
     if absent:
         return (
-            f"no SLURM on this machine ({', '.join(absent)} missing): on Debian,"
+            f"SLURM is not installed ({', '.join(absent)} missing): on Debian,"
             " apt-get install --no-install-recommends slurm-wlm munge"
         )
     if os.geteuid() != 0:
         return "SLURM's daemons need root: run make test-slurm as root"
     conf = ETC / "slurm.conf"
     if conf.exists() and not conf.read_text().startswith(MARK):
-        return f"this machine has a SLURM of its own ({conf}), which the tests will not touch"
+        return f"this machine has its own SLURM configuration, {conf}, which the tests do not touch"
     return None
 
 
 class Cluster:
-    """A cluster with one node, two GPUs that are none, and two partitions, cpu and gpu."""
+    """A cluster with one node, two fake GPUs, and two partitions, cpu and gpu."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -69,7 +69,7 @@ class Cluster:
             (ETC / name).unlink()
 
     def _end_leftovers(self) -> None:
-        """End what a test run that was killed has left behind."""
+        """End the daemons that a killed test run has left behind."""
         conf = ETC / "slurm.conf"
         if not conf.exists():
             return
@@ -78,7 +78,7 @@ class Cluster:
         for name in DAEMONS:
             try:
                 process = psutil.Process(int((folder / f"{name}.pid").read_text()))
-                if process.name() == name:  # the number may be another's by now
+                if process.name() == name:  # the pid may have been reused
                     process.kill()
             except (OSError, ValueError, psutil.Error):
                 continue
@@ -105,7 +105,7 @@ class Cluster:
         key.write_bytes(os.urandom(128))
 
     def start(self, name: str) -> None:
-        """Start a daemon, in the foreground of a process group of its own."""
+        """Start a daemon in the foreground, in its own process group."""
         at = self.folder
         command = {
             "munged": ["munged", "--foreground", "--force", f"--socket={at}/munge.socket"]
@@ -125,7 +125,7 @@ class Cluster:
         self.processes[name].wait()
 
     def resume(self, node: str) -> None:
-        """Put a node that is down back to work; SLURM refuses if it has come back by itself."""
+        """Return a node that is down to service; SLURM refuses if it has already returned."""
         command = ["scontrol", "update", f"nodename={node}", "state=resume"]
         subprocess.run(command, capture_output=True, check=False)
         self.until_node("mixed", "allocated", "idle")
@@ -133,15 +133,15 @@ class Cluster:
     def until_node(self, *states: str) -> None:
         """Wait until the node is in one of these states."""
 
-        def there() -> bool:
+        def reached() -> bool:
             done = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True)
             return bool(set(done.stdout.split()) & set(states))
 
-        self._until(f"a node that is {' or '.join(states)}", there)
+        self._until(f"node that is {' or '.join(states)}", reached)
 
-    def _until(self, what: str, there) -> None:
+    def _until(self, what: str, condition) -> None:
         deadline = time.monotonic() + 30
-        while not there():
+        while not condition():
             if time.monotonic() > deadline:
                 logs = [*self.folder.glob("*.out"), *self.folder.glob("*.log")]
                 text = "\n".join(f"--- {log}\n{log.read_text()[-2000:]}" for log in logs)

@@ -1,4 +1,4 @@
-"""A SLURM cluster for the tests, and what they compare with."""
+"""The SLURM cluster for the tests, and the results that they compare with."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from workspace import Workspace
 def cluster(tmp_path_factory) -> Iterator[Cluster]:
     if reason := missing():
         pytest.skip(reason)
-    # Not where pytest puts its folders: their names are too long for a socket.
+    # Not in pytest's folders: their names are too long for a socket.
     folder = Path(tempfile.mkdtemp(prefix="snap-slurm-"))
-    with Cluster(folder) as found:
-        yield found
-        for process in STARTED:  # what a failed test has left
+    with Cluster(folder) as started:
+        yield started
+        for process in STARTED:  # left behind by a failed test
             process.kill()
-    # slurmd, killed and started again, has lost sight of a process or two of a job that it ended.
+    # A slurmd that was killed and restarted can lose track of processes of a job that it ended.
     here = f"{tmp_path_factory.getbasetemp()}/"
     for process in psutil.process_iter(["cmdline"]):
         if any(part.startswith(here) for part in process.info["cmdline"] or ()):
@@ -35,7 +35,7 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def undisturbed(cluster, tmp_path_factory) -> dict[str, bytes]:
-    """All files of the long search, from a local run."""
+    """All result files of the long search, from a local run."""
     workspace = Workspace(tmp_path_factory.mktemp("undisturbed"))
     workspace.configure(LONG)
     done = workspace.snakemake(*LONG_TABLES)

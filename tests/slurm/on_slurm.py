@@ -1,4 +1,4 @@
-"""Folders in which the workflow runs on the test cluster, and a search to disturb there."""
+"""Folders in which the workflow runs on the test cluster, and a long search to interrupt."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from snap.pipeline.config import merge
 from workspace import ROOT, SMOKE, Workspace
 
 SHIPPED = ROOT / "workflow/profiles/slurm/config.yaml"
-# The test cluster has no accounting, and the tests no patience.
+# The test cluster has no accounting. Check the status early, to save time.
 HURRY = "--slurm-status-command squeue --slurm-init-seconds-before-status-checks 2".split()
-# One search of points that take a second each, so that there is a middle in which to disturb it.
+# A search whose points take a second each, so that it can be interrupted half-way.
 LONG = merge(
     SMOKE,
     {
@@ -44,7 +44,7 @@ STARTED: list[subprocess.Popen[bytes]] = []
 
 
 class Run(Workspace):
-    """The workflow on the cluster, through the shipped profile or one that differs from it."""
+    """The workflow on the cluster, with the shipped profile or a changed copy of it."""
 
     def __init__(self, folder: Path, config: dict, changes: dict[str, str] | None = None) -> None:
         super().__init__(folder)
@@ -77,12 +77,11 @@ class Run(Workspace):
         assert self.process.wait(timeout=400) == 0, self.output()[-5000:]
 
     def freeze(self) -> None:
-        """Halt the jobs that are at work; SLURM takes them for running."""
+        """Stop the processes of the running jobs; SLURM still sees the jobs as running."""
         beats = (self.folder / "results/long/heartbeats").glob("*.json")
         pids = [json.loads(beat.read_text())["pid"] for beat in beats]
-        alive = [
-            pid for pid in pids if psutil.pid_exists(pid)
-        ]  # a job that was killed left its beat
+        # A killed job has left its heartbeat behind.
+        alive = [pid for pid in pids if psutil.pid_exists(pid)]
         assert alive
         for pid in alive:
             os.kill(pid, signal.SIGSTOP)
@@ -99,41 +98,41 @@ class Run(Workspace):
         ).stdout
 
     def log(self) -> str:
-        """What the long search has logged."""
+        """The log of the long search."""
         return (self.folder / f"logs/{LONG_SEARCH}.log").read_text()
 
     def stored(self) -> dict[str, tuple[int, int]]:
-        """Every finished point, with what would change if it were trained and stored anew."""
+        """Every finished point, with the inode and time that change if it is stored again."""
         files = (self.folder / "results/trials").rglob("[0-9a-f]*.json")
         return {path.name: ((s := path.stat()).st_ino, s.st_mtime_ns) for path in files}
 
     def until_points(self, count: int) -> None:
         self.until(lambda: len(self.stored()) >= count, f"{count} points")
 
-    def until(self, there: Callable[[], bool], what: str, patience: float = 200) -> None:
+    def until(self, condition: Callable[[], bool], what: str, patience: float = 200) -> None:
         deadline = time.monotonic() + patience
-        while not there():
+        while not condition():
             assert time.monotonic() < deadline, f"no {what}\n{self.output()[-5000:]}"
             assert self.process.poll() is None, f"ended without {what}\n{self.output()[-5000:]}"
             time.sleep(0.2)
 
     def jobs(self) -> dict[str, dict[str, str]]:
-        """What SLURM knows of this run's jobs, or of those of its latest submission."""
-        plan = next(self.folder.glob("results/*/plan.json"))
-        return jobs_named(json.loads(plan.read_text())["slurm"])
+        """The rows of squeue for the jobs of this run's latest submission."""
+        plan_file = next(self.folder.glob("results/*/plan.json"))
+        return jobs_named(json.loads(plan_file.read_text())["slurm"])
 
     def states(self) -> Counter[str]:
-        """How many of them are in which state; one that is about to end has until then."""
+        """The number of jobs in each state, after waiting for those that are completing."""
         deadline = time.monotonic() + 20
-        while (found := self._states())["COMPLETING"] and time.monotonic() < deadline:
+        while (counts := self._states())["COMPLETING"] and time.monotonic() < deadline:
             time.sleep(0.2)
-        return found
+        return counts
 
     def _states(self) -> Counter[str]:
         return Counter(row["state"] for row in self.jobs().values())
 
     def running(self) -> str:
-        """The SLURM job that is running, when there is one."""
+        """Wait for a running SLURM job; return its id."""
 
         def ids() -> list[str]:
             return [job for job, row in self.jobs().items() if row["state"] == "RUNNING"]
@@ -156,5 +155,5 @@ def slurm(*command: str) -> str:
 
 def results(workspace: Workspace, pattern: str = "**/*.csv") -> dict[str, bytes]:
     """The result files of a workspace."""
-    found = (workspace.folder / "results").glob(pattern)
-    return {str(path.relative_to(workspace.folder)): path.read_bytes() for path in found}
+    paths = (workspace.folder / "results").glob(pattern)
+    return {str(path.relative_to(workspace.folder)): path.read_bytes() for path in paths}

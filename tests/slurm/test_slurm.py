@@ -1,7 +1,7 @@
-"""The workflow on a real SLURM, undisturbed and disturbed in every way a cluster knows.
+"""The workflow on a real SLURM cluster, undisturbed and with the failures that clusters have.
 
-Whether a point was trained twice is seen by its file in the store: training it again would replace
-it. Order matters for speed only: what waits for a time limit waits while other tests run.
+A point that is trained again gets a new file in the store, so the tests compare these files. The
+order of the tests matters only for speed: a job waits for its time limit while other tests run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def tables(workspace: Workspace) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def out_of_time(cluster, tmp_path_factory) -> tuple[Run, dict]:
-    """A job that hangs half-way, with a limit of a minute; it has just begun to hang."""
+    """A job that has just begun to hang half-way, with a time limit of one minute."""
     run = Run(tmp_path_factory.mktemp("limit"), LONG, {"{search: 60,": "{search: 1,"})
     run.start(SELECTED)
     run.until_points(2)
@@ -53,7 +53,7 @@ def out_of_time(cluster, tmp_path_factory) -> tuple[Run, dict]:
 
 @pytest.fixture(scope="module")
 def arrays(cluster, tmp_path_factory) -> tuple[subprocess.Popen[bytes], Path]:
-    """A job array of which one task succeeds and then another fails."""
+    """A job array in which one task succeeds and then another fails."""
     folder = tmp_path_factory.mktemp("arrays")
     (folder / "Snakefile").write_text(
         "rule both:\n    input: 'good', 'bad'\n"
@@ -84,7 +84,7 @@ def local(cluster, tmp_path_factory) -> Workspace:
 def test_a_cancelled_job_is_retried_and_keeps_its_points(
     arrays, out_of_time, undisturbed, tmp_path
 ):
-    """On CPU nodes, which is one setting."""
+    """On CPU nodes, which one setting selects."""
     run = Run(tmp_path, LONG, {"train_on: gpu": "train_on: cpu"})
     run.start(SELECTED)
     run.until_points(3)
@@ -104,7 +104,7 @@ def test_a_cancelled_job_is_retried_and_keeps_its_points(
     assert results(run).items() <= undisturbed.items()
 
 
-def test_ctrl_c_cancels_what_is_in_the_queue(cluster, tmp_path):
+def test_ctrl_c_cancels_the_jobs_in_the_queue(cluster, tmp_path):
     run = Run(tmp_path, LONG)
     run.start(SELECTED)
     run.until_points(1)
@@ -114,18 +114,18 @@ def test_ctrl_c_cancels_what_is_in_the_queue(cluster, tmp_path):
     assert not list(tmp_path.glob(".snakemake/locks/*"))
 
 
-def test_a_killed_snakemake_starts_again_where_it_was(undisturbed, tmp_path):
-    """Twice: once as make does it, once by hand. GPUs are asked for in the other spelling."""
+def test_a_killed_snakemake_resumes(undisturbed, tmp_path):
+    """Twice: once as make does it, once by hand. GPUs are requested with `gres`."""
     run = Run(tmp_path, LONG, {"gpu: 1 ": "gres: gpu:1 "})
     recover = [sys.executable, ROOT / "workflow/recover.py"]
     run.start(*LONG_TABLES)
     run.until_points(2)
     run.kill()
-    run.freeze()  # however fast the machine, it has not ended when the next run begins
-    assert "RUNNING" in {row["state"] for row in run.jobs().values()}, "SLURM goes on with it"
+    run.freeze()  # the job must not end before the next run begins
+    assert "RUNNING" in {row["state"] for row in run.jobs().values()}, "SLURM continues the job"
     done = subprocess.run(recover, cwd=run.folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "SLURM jobs left behind, now ended" in done.stderr
+    assert "cancelled SLURM jobs left by the killed run" in done.stderr
     kept = run.stored()
     run.start(*LONG_TABLES)
     run.until_points(len(kept) + 2)
@@ -133,7 +133,8 @@ def test_a_killed_snakemake_starts_again_where_it_was(undisturbed, tmp_path):
     run.freeze()
     run.snakemake("--unlock")
     run.start(*LONG_TABLES)
-    run.until(lambda: "SLURM jobs left behind, now ended" in run.output(), "end of earlier jobs")
+    message = "cancelled SLURM jobs left by the killed run"
+    run.until(lambda: message in run.output(), "end of earlier jobs")
     kept |= run.stored()
     run.finish()
     assert re.search(r"GPU granted: [01]$", run.log(), re.MULTILINE)
@@ -151,8 +152,8 @@ def test_a_job_at_its_time_limit_is_retried_and_keeps_its_points(out_of_time, un
     assert results(run).items() <= undisturbed.items()
 
 
-def test_a_node_in_trouble(cluster, undisturbed, tmp_path):
-    """slurmd is killed and comes back; the job is preempted; the node goes down and comes back."""
+def test_failures_of_a_node(cluster, undisturbed, tmp_path):
+    """slurmd is killed and restarted; the job is requeued; the node goes down and comes back."""
     run = Run(tmp_path, LONG, {"  search: 1 ": "  search: 2 "})
     run.start(SELECTED)
     run.until_points(1)
@@ -162,7 +163,7 @@ def test_a_node_in_trouble(cluster, undisturbed, tmp_path):
     cluster.start("slurmd")
     cluster.until_node("mixed", "allocated", "idle")
     run.until_points(4)
-    assert list(run.jobs()) == [job], "the job goes on without slurmd"
+    assert list(run.jobs()) == [job], "the job continues without slurmd"
     kept = run.stored()
     slurm("scontrol", "requeue", job)
     run.until_points(len(kept) + 2)
@@ -182,20 +183,20 @@ def test_a_node_in_trouble(cluster, undisturbed, tmp_path):
 
 @pytest.fixture(scope="module")
 def smoke(cluster, tmp_path_factory) -> Run:
-    """The smoke preset through the shipped profile; both λ in a job, as locally they are not."""
+    """The smoke preset with the shipped profile; unlike locally, one job trains both λ."""
     run = Run(tmp_path_factory.mktemp("smoke"), merge(SMOKE, {"lambdas_per_job": 2}))
     run.start("tables")
     run.finish()
     return run
 
 
-def test_the_tables_are_those_of_a_local_run(smoke, local):
+def test_the_tables_equal_those_of_a_local_run(smoke, local):
     assert tables(smoke) == tables(local)
     assert len(tables(smoke)) == 8
 
 
-def test_training_and_nothing_else_was_submitted(smoke):
-    """Each job once; data are fetched, and all is drawn, where the run was started."""
+def test_only_training_was_submitted(smoke):
+    """Each job is submitted once; fetching and drawing happen where the run was started."""
     jobs = smoke.jobs()
     assert {row["state"] for row in jobs.values()} == {"COMPLETED"}
     assert len(jobs) == TRAINING.total()
@@ -215,21 +216,21 @@ def test_every_training_job_was_granted_a_gpu_and_started_once(smoke):
             r"^.* threads: 1, cores: 1, SLURM job: (\S+), GPU granted: [01]$", text, re.MULTILINE
         )
         assert len(granted) == 1, text[:1000]
-        assert "\0" not in text, "two processes wrote it"
+        assert "\0" not in text, "two processes wrote this log"
         ran += granted
     assert sorted(ran) == sorted(smoke.jobs()), "one command for each SLURM job"
     assert {row["partition"] for row in smoke.jobs().values()} == {"gpu"}
 
 
-def test_costs_tell_jobs_and_allocated_time(smoke):
+def test_costs_report_jobs_and_allocated_time(smoke):
     def seconds(text):
         minutes, rest = text.split(":")
         return 60 * int(minutes) + int(rest)
 
-    found = json.loads(smoke.snap("costs", "--json"))
-    assert found["slurm_jobs"] == TRAINING.total()
+    costs = json.loads(smoke.snap("costs", "--json"))
+    assert costs["slurm_jobs"] == TRAINING.total()
     allocated = sum(int(j["cores"]) * seconds(j["used"]) for j in smoke.jobs().values())
-    assert found["core_seconds"] == allocated
+    assert costs["core_seconds"] == allocated
     ledgers = (smoke.folder / "logs/smoke").rglob("*.json")
     training = sum(json.loads(path.read_text())["training_seconds"] for path in ledgers)
     share = f"{training / allocated:.1%}"
@@ -240,12 +241,12 @@ def test_job_arrays_are_refused(cluster, tmp_path):
     run = Run(tmp_path, LONG)
     done = run.snakemake(SELECTED, "--slurm-array-jobs", "search")
     assert done.returncode != 0
-    assert "do without --slurm-array-jobs" in done.stderr
+    assert "remove --slurm-array-jobs" in done.stderr
     assert not list(tmp_path.glob("results/*/plan.json"))
 
 
 def test_job_arrays_still_lose_results(arrays):
-    """If this fails, the plugin has been mended: use its arrays."""
+    """If this fails, the plugin has been fixed: use its arrays."""
     process, folder = arrays
     assert process.wait(timeout=200) != 0
-    assert not (folder / "good").exists(), "it was made, and deleted for the other's failure"
+    assert not (folder / "good").exists(), "it was made, then deleted because the other task failed"

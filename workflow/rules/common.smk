@@ -1,4 +1,4 @@
-# The plan that the configuration describes, the path of every result, and small helpers.
+# The plan given by the configuration, the path of every result, and small helpers.
 
 import json
 import shlex
@@ -48,8 +48,8 @@ PAPER_TABLE = f"{RUN}/paper_tables/{{name}}.{{form}}"
 CLAIMS = f"{RUN}/claims.{{form}}"
 PAGE = f"{RUN}/report.html"
 
-# What `snap` means in a shell command. In a conda environment the package is taken from here;
-# otherwise the interpreter that runs Snakemake has it.
+# Define `snap` for shell commands. A conda environment imports the package from this folder;
+# otherwise the package is installed for the interpreter that runs Snakemake.
 if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method:
     SNAP = f"PYTHONPATH={shlex.quote(str(HERE / 'src'))} python"
 else:
@@ -70,12 +70,12 @@ wildcard_constraints:
 
 
 def here(path):
-    """A file of the workflow, which may be elsewhere than the results (--directory)."""
+    """The path of a workflow file, which may be in another folder than the results (--directory)."""
     return path if Path.cwd() == HERE else str(HERE / path)
 
 
 def mirror(path, folder, suffix):
-    """The path of a log or benchmark: the same as that of its result, in another folder."""
+    """The path of a log or benchmark: that of its result, in another folder."""
     return path.replace("results/", folder, 1).rsplit(".", 1)[0] + suffix
 
 
@@ -84,7 +84,7 @@ def log_of(path):
 
 
 def ledger_of(path):
-    """Where a training job notes what it trained, beside its log."""
+    """The file beside the log in which a training job records what it trained."""
     return mirror(path, "logs/", ".json")
 
 
@@ -93,15 +93,15 @@ def benchmark_of(path):
 
 
 def made_from(wildcards, input):
-    """The content of a job's input files, as a parameter.
+    """A checksum of a job's input files, used as a parameter.
 
-    A job is then due whenever its input is not what it was made from, whatever the clock says.
+    It makes a job due whenever the content of its input has changed, regardless of file times.
     """
     return digest(input)
 
 
 def paths(pattern, stage):
-    """The paths of every job of a stage."""
+    """The paths of all jobs of a stage."""
     return [pattern.format(**work) for work in work_of(PLAN, stage)]
 
 

@@ -1,4 +1,4 @@
-# The datasets. The stamp holds their checksums: small enough for Snakemake to compare by content.
+# The datasets. The stamp contains their checksums and is small enough for Snakemake to compare by content.
 
 
 localrules:

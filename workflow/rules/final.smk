@@ -1,4 +1,4 @@
-# The runs that the paper reports, with the selected pairs: i.i.d., and tasks in sequence.
+# The runs that the paper reports, with the selected pairs: i.i.d. and sequential.
 
 
 use rule search as iid with:

@@ -1,4 +1,4 @@
-# What the rules look up: their inputs, and what their jobs are told.
+# Input and parameter functions of the rules.
 
 
 def family(wildcards):
@@ -12,13 +12,13 @@ def search_spec(wildcards):
 
 
 def cell_of(wildcards):
-    """The cell that a selection's path names."""
+    """The cell named by the path of a selection."""
     cells = PLAN.cells(*family(wildcards))
     return next(cell for cell in cells if cell.lambda_text == wildcards.lambda_text)
 
 
 def search_results(wildcards):
-    """The search results that hold a cell's points; none where the paper gives the pair."""
+    """The search results that contain a cell's points; none if its pair is given by the paper."""
     cell = cell_of(wildcards)
     if PLAN.given_pair(cell) is not None:
         return []
@@ -37,7 +37,7 @@ def select_spec(wildcards):
 
 
 def selections(stage):
-    """The selected pairs of a job's cells, in their order."""
+    """Return a function that gives the selection files of a job's cells, in order."""
 
     def look_up(wildcards):
         job = PLAN.job(stage, *family(wildcards), wildcards.job)
@@ -69,7 +69,7 @@ def ladder_cell(wildcards):
 
 
 def ladder_selection(wildcards):
-    """The pair that every rung of a ladder is trained with."""
+    """The file with the pair that is used for every rung of a ladder."""
     cell = ladder_cell(wildcards)
     return SELECT.format(**vars(cell), lambda_text=cell.lambda_text)
 
@@ -79,7 +79,7 @@ def ladder_spec(wildcards):
 
 
 def portrait_outcomes(wildcards):
-    """The sequential results that decide the λ of a dataset's portraits."""
+    """The sequential results that determine the λ of a dataset's portraits."""
     families = PLAN.portrait_families(wildcards.dataset)
     return [
         SEQUENTIAL.format(**work)
@@ -140,7 +140,7 @@ def folder_of_output(wildcards, output):
     return str(Path(output[0]).parent)
 
 
-# Functions, since Snakemake would take braces in a text for wildcards.
+# These are functions because Snakemake would treat braces in a string as wildcards.
 
 
 def reduced_words(wildcards):

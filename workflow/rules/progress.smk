@@ -1,4 +1,4 @@
-# Progress: one line every 20 seconds where the run was started, and a plan for `snap status`.
+# Progress: a line in the terminal every 20 seconds, and plan.json for `snap status`.
 
 import logging
 import signal
@@ -34,9 +34,9 @@ def training_jobs():
 
 
 def show_from(level):
-    """Keep Snakemake's terminal output to what is so grave; its log file has the rest.
+    """Show only messages of at least this level in the terminal. Snakemake's log file has the rest.
 
-    `quiet` in a profile would not do: it hides the errors of jobs as well.
+    `quiet` in a profile is no alternative, because it also hides the errors of jobs.
     """
     if workflow.output_settings.verbose or workflow.output_settings.printshellcmds:
         return
@@ -46,16 +46,16 @@ def show_from(level):
 
 
 def stop(*_):
-    """On Ctrl-C every job that is running fails, which is no news."""
+    """Stop on Ctrl-C, and hide the errors of the jobs that fail because of it."""
     show_from(logging.CRITICAL)
     raise KeyboardInterrupt
 
 
-def look_for_jobs_when_one_ends():
-    """Without Snakemake's own limit of 100 new jobs a second, unless a user has set another.
+def remove_default_rate_limit():
+    """Remove Snakemake's default limit of 100 new jobs per second; keep a limit set by the user.
 
-    For its sake every job that ends adds one more look at all that is ready, every second, until the
-    run is over: after 165 jobs that took a fifth of a core.
+    With the limit, every finished job adds one more scan of the ready jobs per second until the run
+    ends. After 165 jobs these scans took a fifth of a core.
     """
     limit = workflow.scheduling_settings.max_jobs_per_timespan
     if limit is not None and (limit.max_jobs, limit.timespan) == (100, 1):
@@ -74,7 +74,7 @@ onstart:
     print(status.announcement(core_hours(PLAN), cores), file=sys.stderr)
     status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, slurm_name())
     show_from(logging.WARNING)
-    look_for_jobs_when_one_ends()
+    remove_default_rate_limit()
     signal.signal(signal.SIGINT, stop)
     ANNOUNCER.start()
 

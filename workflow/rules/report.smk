@@ -1,4 +1,4 @@
-# Figures, the paper's tables, the verdicts on its claims, and the page that shows them all.
+# The figures, the paper's tables, the verdicts on its claims, and the page that shows them all.
 
 
 localrules:

@@ -1,7 +1,7 @@
-# Accuracy of every (η, α) of a configuration and λ. A job trains its points, except for those that
-# the store of trials has from an earlier job, in this run or another.
+# The accuracy of every (η, α) for each configuration and λ. A job skips the points that an earlier job,
+# in this run or another, has put in the trial store.
 #
-# The other rules that train are this one with another input, output and specification.
+# The other training rules reuse this rule with their own input, output and specification.
 
 
 rule search:

@@ -1,4 +1,4 @@
-# The optimal (η, α) of every cell. What follows a selection is due only if its content has changed.
+# The optimal (η, α) of every cell. Jobs that use a selection are due only if its content has changed.
 
 
 localrules:

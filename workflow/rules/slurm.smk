@@ -1,4 +1,4 @@
-# What a run on a cluster needs besides the plugin: a check, and the end of an earlier submission.
+# Additions to the SLURM plugin: reject job arrays, and cancel the jobs of a killed run.
 
 from snakemake.exceptions import WorkflowError
 
@@ -6,34 +6,34 @@ from snap.pipeline import slurm
 
 
 def refuse_arrays():
-    """Stop before the plugin's job arrays do harm.
+    """Raise an error if the plugin's job arrays are enabled.
 
-    In version 2.8.0 each task of an array takes the output of the first for its own: it deletes it
-    when it fails, and fails when it is the faster (its issue 447). And jobs that --jobs does not
-    admit all at once are never submitted (its issue 473).
+    In version 2.8.0 every task of an array treats the output of the first task as its own. A task
+    deletes that output if it fails, and fails if it finishes first (issue 447 of the plugin). Jobs
+    that exceed the limit of --jobs are never submitted (issue 473).
     """
     if getattr(workflow.executor_settings, "array_jobs", None):
         raise WorkflowError(
             "job arrays lose results in version 2.8.0 of snakemake-executor-plugin-slurm:"
-            " do without --slurm-array-jobs"
+            " remove --slurm-array-jobs"
         )
 
 
 def slurm_name():
-    """The name that the plugin gives to all SLURM jobs of this run; None where there are none."""
+    """The name that the plugin gives to all SLURM jobs of this run; None if it submits none."""
     remote = [job for job in workflow.dag.needrun_jobs() if not job.is_local]
     if workflow.local_exec or not remote:
         return None
     return getattr(workflow.scheduler.get_executor(remote[0]), "run_uuid", None)
 
 
-def cancel_earlier_submission(plan):
-    """End the SLURM jobs that a Snakemake which was killed has left behind.
+def cancel_earlier_submission(plan_file):
+    """Cancel the SLURM jobs that a killed Snakemake has left in the queue.
 
-    This run holds the lock, so nobody waits for them; they would train what this run trains.
+    This run holds the lock, so no other run needs them. They would train the same trials as this run.
     """
     try:
-        earlier = json.loads(plan.read_text()).get("slurm")
+        earlier = json.loads(plan_file.read_text()).get("slurm")
     except (OSError, ValueError):
         return
     try:
@@ -42,5 +42,6 @@ def cancel_earlier_submission(plan):
         raise WorkflowError(str(error)) from None
     if count:
         print(
-            f"{PLAN.run}: SLURM jobs left behind, now ended: {count}", file=sys.stderr
+            f"{PLAN.run}: cancelled SLURM jobs left by the killed run: {count}",
+            file=sys.stderr,
         )

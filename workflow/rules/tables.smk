@@ -1,5 +1,5 @@
-# Tidy tables: the files of all jobs of a step in one, with the name of the run in every row. And the
-# check that they hold exactly the trials of the plan.
+# Tidy tables: each combines the files of all jobs of a step and adds the name of the run to every row.
+# `check` verifies that the tables contain exactly the trials of the plan.
 
 
 localrules:

@@ -1,1 +1,1 @@
-"""A finished run, kept with the code, and the passages of documents that quote it."""
+"""Publish a finished run in the repository, and fill in the document passages that quote it."""

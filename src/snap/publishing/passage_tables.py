@@ -1,4 +1,4 @@
-"""Passages that are tables of published numbers."""
+"""Passages that are tables of published results."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from snap.report.result_tables import (
 )
 
 Paper = Mapping[str, Any]
-# What a variation may change.
+# The changes that the table of variations reports.
 MEASURED = {"iid": "change of i.i.d. accuracy", "sequential": "change of accuracy in sequence"}
 
 
 def best(folder: Path, paper: Paper) -> str:
-    """Each configuration at its best λ: i.i.d., and in sequence with what was forgotten there."""
+    """Each configuration at its best λ: accuracy i.i.d. and in sequence, and forgetting."""
     return _best(Tables(folder / "tables"))
 
 
 def best_with_papers(folder: Path, paper: Paper) -> str:
-    """The same with the pairs in the paper's tables, where that variation was run."""
+    """The same table with the pairs of the paper's tables, if that variation was run."""
     place = folder / "variations/paper-pairs"
     return _best(Tables(place)) if place.exists() else "This variation has not been run."
 
@@ -56,23 +56,23 @@ def _best(tables: Tables) -> str:
 
 
 def spread(folder: Path, paper: Paper) -> str:
-    """How far the seeds of a cell lie apart."""
+    """The range of accuracy over the seeds of a cell."""
     tables = Tables(folder / "tables")
     rows = []
     for dataset in tables.datasets:
         for learner in LEARNERS:
-            found = []
+            ranges = []
             for frame in (tables.iid, tables.sequential):
                 cells = over_seeds(only(frame, dataset=dataset, learner=learner), CELL, "accuracy")
                 cells = cells[cells["seeds"] > 1]
-                found.append(_median_and_largest(cells["high"] - cells["low"], ".3f"))
-            rows.append((dataset, learner, *found))
+                ranges.append(_median_and_largest(cells["high"] - cells["low"], ".3f"))
+            rows.append((dataset, learner, *ranges))
     head = ("i.i.d.: median, largest", "in sequence: median, largest")
     return markdown(("", "learner", *head), rows)
 
 
 def sgd(folder: Path, paper: Paper) -> str:
-    """The paper's only printed accuracies, and ours."""
+    """The only accuracies that the paper prints, and ours."""
     tables = Tables(folder / "tables")
     rows = []
     for dataset in tables.datasets:
@@ -87,7 +87,7 @@ def sgd(folder: Path, paper: Paper) -> str:
 
 
 def pairs(folder: Path, paper: Paper) -> str:
-    """How the selected pairs stand to those in the paper's tables, by configuration."""
+    """How the selected pairs compare with those in the paper's tables, by configuration."""
     tables = Tables(folder / "tables")
     rows = []
     for dataset in tables.datasets:
@@ -115,7 +115,7 @@ def pairs(folder: Path, paper: Paper) -> str:
 
 
 def ladder(folder: Path, paper: Paper) -> str:
-    """Accuracy on every rung, i.i.d. and in sequence."""
+    """Accuracy on every rung of the ladder, i.i.d. and in sequence."""
     frame = Tables(folder / "tables").ladder
     columns = list(dict.fromkeys(zip(frame["dataset"], frame["configuration"], strict=True)))
     rows = []
@@ -141,7 +141,7 @@ def switches(folder: Path, paper: Paper) -> str:
 
 
 def variations(folder: Path, paper: Paper) -> str:
-    """What is another when one choice is."""
+    """How the results change when one choice is varied."""
     base = Tables(folder / "tables")
     rows = []
     for other in sorted((folder / "variations").glob("*")):
@@ -161,7 +161,7 @@ def variations(folder: Path, paper: Paper) -> str:
 
 
 def _at(rows: Frame) -> str:
-    """The mean accuracy of a cell, and its λ."""
+    """The mean accuracy of a cell, with its λ."""
     if rows.empty:
         return "–"
     lambda_ = rows["lambda"].iloc[0]
@@ -174,7 +174,7 @@ def _numbers(values: Any) -> str:
 
 
 def _share(row: Frame, stage: str) -> str:
-    """Accuracy of a rung over its seeds; a cross where it diverged."""
+    """The mean accuracy of a rung over its seeds; "diverged" if any seed did."""
     if not len(row):
         return "–"
     mean = row[f"{stage}_accuracy"].mean(skipna=False)
@@ -182,7 +182,7 @@ def _share(row: Frame, stage: str) -> str:
 
 
 def _compared(base: Tables, other: Tables, dataset: str) -> tuple[str, ...]:
-    """Cells that both have; those with the same pair; changes of accuracy."""
+    """The number of cells in both runs, of those with the same pair, and the accuracy changes."""
     cell = ["learner", "configuration", "lambda"]
     mine, theirs = (_cells(t.selected, dataset) for t in (base, other))
     both = mine.merge(theirs, on=cell, suffixes=("", "_other"))
@@ -192,7 +192,7 @@ def _compared(base: Tables, other: Tables, dataset: str) -> tuple[str, ...]:
     changes = []
     for measured in MEASURED:
         mine, theirs = (_cells(getattr(t, measured), dataset) for t in (base, other))
-        seeds = mine.merge(theirs, on=[*cell, "seed"], suffixes=("", "_other"))  # that both have
+        seeds = mine.merge(theirs, on=[*cell, "seed"], suffixes=("", "_other"))  # common seeds
         seeds["change"] = seeds["accuracy_other"] - seeds["accuracy"]
         change = seeds.groupby(cell, dropna=False)["change"].mean().dropna()
         changes.append(_median_and_largest(change, "+.3f"))
@@ -207,13 +207,13 @@ def _median_and_largest(values: Any, form: str) -> str:
 
 
 def _at_an_edge(chosen: Frame, searched: Frame) -> Any:
-    """Whether a pair has the least or greatest η or α of the search: a better may lie beyond."""
+    """Whether each pair is at an edge of the searched grid; a better one may lie beyond."""
     ends = {name: searched[name].agg(["min", "max"]) for name in ("eta", "alpha")}
     return chosen["eta"].isin(ends["eta"]) | chosen["alpha"].isin(ends["alpha"])
 
 
 def _cells(frame: Frame, dataset: str) -> Frame:
-    """The rows of a dataset; λ is a number with a fraction even where all are whole."""
+    """The rows of a dataset, with λ as float even if all values are whole."""
     return only(frame, dataset=dataset).astype({"lambda": float})
 
 

@@ -1,4 +1,4 @@
-"""Passages in Markdown that quote published results, each made from the files of a folder."""
+"""Markdown passages that quote published results, made from the files of a published run."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from snap.report.frames import Tables
 from snap.report.page import VERDICTS, duration
 
 SIGNS = {"reproduced": "✓ reproduced", "partly": "~ partly", "not": "✗ not"}
-PUBLIC_CODE = 2.8e-3  # seconds per sample of the layers in the paper's public code, measured
-# Figures that show a claim of which another kind of figure is the proof.
+PUBLIC_CODE = 2.8e-3  # seconds per sample, measured with the layers of the paper's public code
+# The kinds whose claims a kind of figure shows; by default, its own.
 SHOWS = {
     "curves": ("curves", "headline"),
     "curves-paper": ("curves", "headline"),
@@ -38,16 +38,16 @@ SHOWS = {
 
 
 def scorecard(folder: Path, paper: Paper) -> str:
-    """The claims and their verdicts, a row each."""
+    """A table of the claims and their verdicts."""
     claims = _claims(folder)
     datasets = list(next(iter(claims.values())))
     rows = [
         (_text(entries[datasets[0]]["claim"]), *(_sign(entries[d]["verdict"]) for d in datasets))
         for entries in claims.values()
     ]
-    found = Counter(entry["verdict"] for entries in claims.values() for entry in entries.values())
-    counts = [f"{count} {VERDICTS[verdict].lower()}" for verdict, count in found.most_common()]
-    total = sum(found.values())
+    tally = Counter(entry["verdict"] for entries in claims.values() for entry in entries.values())
+    counts = [f"{count} {VERDICTS[verdict].lower()}" for verdict, count in tally.most_common()]
+    total = sum(tally.values())
     short = (
         f"{total} verdicts ({len(claims)} claims on {len(datasets)} datasets): {', '.join(counts)}."
     )
@@ -55,7 +55,7 @@ def scorecard(folder: Path, paper: Paper) -> str:
 
 
 def cost(folder: Path, paper: Paper) -> str:
-    """What the run took, and what the public code would have taken for the same samples."""
+    """The time the run took, and the time the public code would need for the same samples."""
     provenance = json.loads((folder / "provenance.json").read_text())
     parts = [*provenance.get("restored", []), provenance]
     trials = sum(stage["trials"] for stage in provenance["costs"]["stages"].values())
@@ -73,7 +73,7 @@ def cost(folder: Path, paper: Paper) -> str:
 
 
 def verdicts(folder: Path, paper: Paper) -> str:
-    """Every claim: what is tested, what came of it, and the numbers behind that."""
+    """Every claim with its tests, their outcomes, and the numbers behind them."""
     parts = []
     for number, entries in enumerate(_claims(folder).values(), start=1):
         first = next(iter(entries.values()))
@@ -82,8 +82,8 @@ def verdicts(folder: Path, paper: Paper) -> str:
         )
         rows = []
         for place, test in enumerate(first["tests"]):
-            found = [entry["tests"][place] for entry in entries.values()]
-            rows.append((_text(test["what"]), test["wanted"], *map(_outcome, found)))
+            by_dataset = [entry["tests"][place] for entry in entries.values()]
+            rows.append((_text(test["what"]), test["wanted"], *map(_outcome, by_dataset)))
         parts.append(markdown(("test", "reproduced if", *entries), rows) + "\n")
         for dataset, entry in entries.items():
             word = VERDICTS[entry["verdict"]]
@@ -93,7 +93,7 @@ def verdicts(folder: Path, paper: Paper) -> str:
 
 
 def exhibits(folder: Path, paper: Paper) -> str:
-    """Every figure and result table of the paper, where ours is, and what became of it."""
+    """Every figure of the paper that we reproduce, a link to ours, and the verdicts on it."""
     claims = _claims(folder)
     rows = []
     for name in catalog.names(Tables(folder / "tables").datasets):
@@ -128,7 +128,7 @@ def _claims(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _outcome(test: Mapping[str, Any]) -> str:
-    """A test's number after the sign of its outcome."""
+    """The sign of a test's outcome, and its number."""
     if test["value"] is None:
         return "–"
     return f"{SIGNS.get(test['outcome'], '–').split()[0]} {_signed(test['value'])}"
@@ -143,11 +143,11 @@ def _sign(verdict: str) -> str:
 
 
 def _words(entries: Mapping[str, Any], dataset: str | None) -> str:
-    """Verdicts on a claim: on one dataset, or where they agree in one word, or each."""
-    found = {d: VERDICTS[e["verdict"]].lower() for d, e in entries.items() if dataset in (None, d)}
-    if len(set(found.values())) == 1:
-        return next(iter(found.values()))
-    return ", ".join(f"{word} on {d}" for d, word in found.items())
+    """The verdicts on a claim, for one dataset or all; a single word if they agree."""
+    words = {d: VERDICTS[e["verdict"]].lower() for d, e in entries.items() if dataset in (None, d)}
+    if len(set(words.values())) == 1:
+        return next(iter(words.values()))
+    return ", ".join(f"{word} on {d}" for d, word in words.items())
 
 
 def _labels(text: str) -> str:
@@ -163,12 +163,12 @@ def _text(text: str) -> str:
 
 
 def _from_root(folder: Path) -> str:
-    """Documents are at the top of the repository, published folders in reports/."""
+    """The path to a published folder from the root of the repository, where the documents are."""
     return f"reports/{folder.name}"
 
 
 def _samples(tables: Tables, config: Mapping[str, Any]) -> float:
-    """Samples of the trials in the tables, each trial once."""
+    """The number of samples that all trials in the tables saw, counting each trial once."""
     search = tables.search
     sizes = {
         name: config["limits"]["train"] or DATASETS[name].training_samples
@@ -183,7 +183,7 @@ def _samples(tables: Tables, config: Mapping[str, Any]) -> float:
 
 
 def _spent(parts: Sequence[Mapping[str, Any]]) -> str:
-    """The wall time of a run and of those that it went on from, and where it was spent."""
+    """The wall time of a run and of the runs it continued, and the hardware that they used."""
     places: dict[str, float] = {}
     for part in parts:
         cpu, cores = part["hardware"]["cpu"] or "the machine", part["hardware"]["cores"]

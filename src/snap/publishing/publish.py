@@ -1,9 +1,8 @@
-"""What a run gave, kept with the code: its tables, figures, page and provenance in a folder.
+"""Copy the results of a run (tables, figures, page, provenance) into a folder of the repository.
 
-And the passages of the documents that quote it.
-
-A document marks such a passage by a line `<!-- published: NAME -->` before and `<!-- end -->` after
-it. What stands between is made from the published tables, and a test makes it again.
+Also fill in the passages of the documents that quote these results. A document marks such a passage
+by a line `<!-- published: NAME -->` before it and `<!-- end -->` after it. The text in between is
+made from the published tables, and a test checks that it is up to date.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ KEPT = (
     "provenance.json",
     "report.html",
 )
-MOST = 18_000_000  # bytes: results are part of every clone
-LARGE = 1_000_000  # bytes: a larger table is packed
+MOST = 18_000_000  # bytes; every clone contains the published results
+LARGE = 1_000_000  # bytes; larger tables are packed
 PASSAGE = re.compile(
     r"(?P<begin><!-- published: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )
 
 
 def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None) -> int:
-    """Copy what is worth keeping of a run, and of variations of it their tables. Bytes written."""
+    """Copy a run's results, and the main tables of its variations; return the bytes written."""
     files = {path.relative_to(folder): path for kind in KEPT for path in sorted(folder.glob(kind))}
     missing = [kind for kind in KEPT if not any(path.match(kind) for path in files.values())]
     if missing:
@@ -53,7 +52,7 @@ def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None
     if strangers:
         names = ", ".join(strangers)
         raise SnapError(
-            f"{folder}: not drawn from its tables: {names}. Let the run come to its end"
+            f"{folder}: these figures were not drawn from its tables: {names}; finish the run first"
         )
     for name, other in (variations or {}).items():
         for path in sorted((other / "tables").glob("*.csv")):
@@ -62,7 +61,9 @@ def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None
     contents = _packed({place: path.read_bytes() for place, path in files.items()})
     size = sum(map(len, contents.values()))
     if size > MOST:
-        raise SnapError(f"{size / 1e6:.1f} MB would be published, and {MOST / 1e6:.0f} is the most")
+        raise SnapError(
+            f"the published files would take {size / 1e6:.1f} MB; the limit is {MOST / 1e6:.0f} MB"
+        )
     if to.exists():
         shutil.rmtree(to)
     for place, content in contents.items():
@@ -75,18 +76,18 @@ def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None
 
 
 def _packed(contents: Mapping[Path, bytes]) -> dict[Path, bytes]:
-    """The files with large tables packed, and the page with links to those."""
-    found = dict(contents)
+    """The files with large tables packed, and with links to the packed tables on the page."""
+    files = dict(contents)
     for place in [place for place in contents if place.match("tables/*.csv")]:
-        if len(found[place]) > LARGE:
-            found[packed(place)] = gzip.compress(found.pop(place), mtime=0)
+        if len(files[place]) > LARGE:
+            files[packed(place)] = gzip.compress(files.pop(place), mtime=0)
             link, page = f'{place}"'.encode(), Path("report.html")
-            found[page] = found[page].replace(link, f'{packed(place)}"'.encode())
-    return found
+            files[page] = files[page].replace(link, f'{packed(place)}"'.encode())
+    return files
 
 
 def foreign(folder: Path) -> list[str]:
-    """Figures of a run that were not drawn from the tables beside them."""
+    """The figures of a run that were not drawn from its current tables."""
     tables = Tables(folder / "tables")
     checksums = {name: tables.checksum(name) for name in tables.names}
     return [
@@ -97,7 +98,7 @@ def foreign(folder: Path) -> list[str]:
 
 
 def fill(documents: Sequence[Path], folder: Path, paper: Mapping[str, Any]) -> None:
-    """Write the passages that quote the published results anew."""
+    """Update the passages of the documents that quote the published results."""
     for document in documents:
         text = document.read_text()
         new = filled(text, folder, paper)
@@ -106,13 +107,14 @@ def fill(documents: Sequence[Path], folder: Path, paper: Mapping[str, Any]) -> N
 
 
 def filled(text: str, folder: Path, paper: Mapping[str, Any]) -> str:
-    """A document with its passages as the published results have them."""
+    """Return the text of a document with its passages made from the published results."""
 
-    def passage(found: re.Match[str]) -> str:
-        if found["name"] not in passages.MAKERS:
-            raise SnapError(f"there is no passage {found['name']!r}: {', '.join(passages.MAKERS)}")
-        made = passages.MAKERS[found["name"]](folder, paper)
-        return f"{found['begin']}{made}\n{found['end']}"
+    def passage(match: re.Match[str]) -> str:
+        if match["name"] not in passages.MAKERS:
+            known = ", ".join(passages.MAKERS)
+            raise SnapError(f"there is no passage {match['name']!r}: choose from {known}")
+        made = passages.MAKERS[match["name"]](folder, paper)
+        return f"{match['begin']}{made}\n{match['end']}"
 
     return PASSAGE.sub(passage, text)
 

@@ -1,1 +1,1 @@
-"""From the tidy tables of a run to its figures, the paper's tables, verdicts and the report."""
+"""Make figures, the paper's tables, verdicts and the report from the tidy tables of a run."""

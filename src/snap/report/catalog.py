@@ -1,6 +1,6 @@
-"""Which figures there are, in the order of the report, and what each is drawn from.
+"""All figures, in the order of the report, and what each is drawn from.
 
-Light to import: the workflow reads it to know its targets.
+Cheap to import, as the workflow reads it to know its targets.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from snap.errors import SnapError
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of figure; `{dataset}` in a title makes it one figure per dataset."""
+    """A kind of figure; with `{dataset}` in its title, there is one figure per dataset."""
 
     name: str
-    drawn_by: str  # a module of snap.report.figures; its function has the name of the kind
+    drawn_by: str  # a module of snap.report.figures, with a function named like the kind
     title: str
     section: str
-    tables: tuple[str, ...] = ()  # drawing can read no others
-    # The labels of the figure in the paper, if it has one; by dataset where they differ.
+    tables: tuple[str, ...] = ()  # the only tables it may read
+    # The labels of the figure in the paper, if it is there; by dataset if they differ.
     paper: str | Mapping[str, str] | None = None
     weights: bool = False  # whether it shows the weights of portraits
-    from_results: bool = True  # or it reads the tables for the name of the run alone
+    from_results: bool = True  # False if it only takes the name of the run from its tables
 
     @property
     def module(self) -> str:
@@ -168,18 +168,18 @@ KINDS = (
 
 
 def names(datasets: Sequence[str]) -> list[str]:
-    """Every figure of a run on these datasets, in the order of the report."""
-    found = []
+    """The names of all figures of a run on these datasets, in the order of the report."""
+    figures = []
     for kind in KINDS:
         if kind.per_dataset:
-            found += [f"{kind.name}-{dataset}" for dataset in datasets]
+            figures += [f"{kind.name}-{dataset}" for dataset in datasets]
         else:
-            found.append(kind.name)
-    return found
+            figures.append(kind.name)
+    return figures
 
 
 def find(name: str) -> tuple[Kind, str | None]:
-    """The kind of a figure and, where it has one, its dataset."""
+    """The kind of a figure, and its dataset if it has one."""
     for kind in KINDS:
         if name == kind.name and not kind.per_dataset:
             return kind, None
@@ -187,4 +187,5 @@ def find(name: str) -> tuple[Kind, str | None]:
             dataset = name.removeprefix(f"{kind.name}-")
             if dataset.isidentifier():
                 return kind, dataset
-    raise SnapError(f"there is no figure {name!r}; kinds: {', '.join(k.name for k in KINDS)}")
+    kinds = ", ".join(kind.name for kind in KINDS)
+    raise SnapError(f"there is no figure {name!r}: choose from the kinds {kinds}")

@@ -1,4 +1,4 @@
-"""What claims.yaml may say, as frozen data; its faults are errors that name claim and key."""
+"""The contents of claims.yaml as frozen dataclasses; its errors name the claim and the key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UPWARD = ("at least", "above")
 
 @dataclass(frozen=True)
 class Comparison:
-    """at least 0.02"""
+    """A comparison and its margin, such as "at least 0.02"."""
 
     words: str
     margin: float
@@ -43,7 +43,7 @@ class Comparison:
 
     @property
     def claims_difference(self) -> bool:
-        """Whether it wants one number above another, and not merely not below it."""
+        """Whether it requires a number to exceed another, not merely to be no lower."""
         return self.words in UPWARD and self.margin >= 0
 
     @property
@@ -51,7 +51,7 @@ class Comparison:
         return f"{self.words} {number_text(self.margin)}"
 
     def implies(self, other: Comparison) -> bool:
-        """Whether every value that meets this comparison meets the other."""
+        """Whether every value that meets this comparison also meets the other."""
         if (self.words in UPWARD) != (other.words in UPWARD):
             return False
         return other.holds(self.margin) or self == other
@@ -59,7 +59,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Group:
-    """A quantity of some configurations of a learner, and which of their numbers is meant."""
+    """A quantity of some configurations of a learner, and which of their numbers to take."""
 
     quantity: str
     learner: str
@@ -69,7 +69,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Ask:
-    """A number: a group's, minus another's where one is named."""
+    """The number to test: that of a group, minus that of a second group if there is one."""
 
     what: str
     of: Group
@@ -78,14 +78,14 @@ class Ask:
 
 @dataclass(frozen=True)
 class Test:
-    """A number, what it has to be, and what is still partly right: of it, or of another number."""
+    """A number, the condition for reproduced, and the condition, if any, for partly."""
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # pytest must not collect it
 
     ask: Ask
     reproduced: Comparison
     partly: Comparison | None = None
-    instead: Ask | None = None  # the number that `partly` is about, if not the same
+    instead: Ask | None = None  # the number that `partly` applies to, if it is another one
 
     @property
     def wanted(self) -> str:
@@ -108,24 +108,24 @@ class Claim:
 
 
 class ClaimError(Exception):
-    """What is wrong, with the key; the claim is added on the way up."""
+    """An error that names the key; `load` adds the claim."""
 
 
 def load(path: Path) -> list[Claim]:
-    """The claims of a file."""
+    """Return the claims of a file."""
     try:
-        found = yaml.safe_load(path.read_text())
+        entries = yaml.safe_load(path.read_text())
     except (OSError, yaml.YAMLError) as error:
         raise SnapError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-    if not isinstance(found, list):
+    if not isinstance(entries, list):
         raise SnapError(f"{path} must hold a list of claims")
     claims: list[Claim] = []
-    for number, entry in enumerate(found, start=1):
+    for number, entry in enumerate(entries, start=1):
         name = entry.get("id", number) if isinstance(entry, Mapping) else number
         try:
             claims.append(_claim(entry))
             if [claim.id for claim in claims].count(claims[-1].id) > 1:
-                raise ClaimError("key id: another claim has it too")
+                raise ClaimError("key id: another claim has the same id")
         except ClaimError as fault:
             raise SnapError(f"{path.name}: claim {name}: {fault}") from None
     return claims
@@ -137,7 +137,9 @@ def _claim(entry: Any) -> Claim:
         if not isinstance(entry[key], str) or not entry[key].strip():
             raise ClaimError(f"key {key} must be text, got {entry[key]!r}")
     if not re.fullmatch(r"[a-z][a-z0-9-]*", entry["id"]):
-        raise ClaimError("key id must be small letters, digits and hyphens")
+        raise ClaimError(
+            "key id must be lowercase letters, digits and hyphens, and start with a letter"
+        )
     if not isinstance(entry["tests"], list) or not entry["tests"]:
         raise ClaimError("key tests must be a list of at least one test")
     return Claim(
@@ -163,7 +165,7 @@ def _test(entry: Any, key: str) -> Test:
         return Test(ask, reproduced)
     wider = _comparison(partly, f"{key}.partly")
     if not reproduced.implies(wider):
-        raise ClaimError(f"key {key}.partly must be wider than reproduced, {reproduced.text}")
+        raise ClaimError(f"key {key}.partly must be wider than reproduced ({reproduced.text})")
     return Test(ask, reproduced, wider)
 
 
@@ -224,13 +226,14 @@ def _comparison(text: Any, key: str) -> Comparison:
                 return Comparison(words, parse_number(str(text).removeprefix(words), "the margin"))
             except SnapError as error:
                 raise ClaimError(f"key {key}: {error}") from None
-    raise ClaimError(f"key {key} must be {', '.join(COMPARISONS)} and a number, got {text!r}")
+    choices = ", ".join(COMPARISONS)
+    raise ClaimError(f"key {key} must be one of {choices}, followed by a number, got {text!r}")
 
 
 def _keys(entry: Any, key: str, required: Iterable[str], optional: Iterable[str]) -> None:
-    """Check that a mapping has the keys it must have and none that are unknown."""
+    """Check that a mapping has all required keys and no unknown ones."""
     if not isinstance(entry, Mapping):
-        raise ClaimError(f"key {key} must hold keys and values" if key else "it must hold keys")
+        raise ClaimError(f"key {key} must be a mapping" if key else "it must be a mapping")
     at = f"{key}." if key else ""
     for name in required:
         if name not in entry:

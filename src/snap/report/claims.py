@@ -1,4 +1,4 @@
-"""A verdict on every claim of the paper, per dataset, from the tidy tables of a run."""
+"""Judge every claim of the paper on every dataset, from the tidy tables of a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REDUCED = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one test."""
+    """The result of one test."""
 
     what: str
     value: float | None
@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, a dataset, and what the run says; `numbers` is a sentence per test."""
+    """The verdict on a claim for a dataset; `numbers` has a sentence per test."""
 
     run: str
     id: str
@@ -60,9 +60,9 @@ class Verdict:
 def judge(
     claims: Sequence[Claim], tables: Tables, paper: Mapping[str, Any], full: bool = True
 ) -> list[Verdict]:
-    """Every claim on every dataset of the run; on the paper's where the run has no results.
+    """Judge every claim on every dataset of the run, or on the paper's if the run has no results.
 
-    `full` says whether its trials learned as much as the paper's.
+    `full` says whether each trial trains as much as in the paper (snap.pipeline.reduced.is_full).
     """
     datasets = tables.datasets or list(paper["pairs"])
     sources = [Source(tables, paper, dataset) for dataset in datasets]
@@ -79,14 +79,14 @@ class Number:
     seeds: tuple[int, ...]
     low: float  # over the seeds
     high: float
-    within_noise: bool = False  # a difference of two whose seeds overlap
+    within_noise: bool = False  # a difference of two numbers whose ranges over seeds overlap
 
 
 def _read(group: Group, source: Source) -> Number:
-    """The number a group asks for.
+    """Return the number of a group.
 
-    The best of a group is known though one of it diverged, and the text says which; how far apart
-    all of a group are, and which is lowest, is not.
+    The best may leave out configurations that diverged, which the text then mentions. The lowest
+    and the spread need all of them. Raises GapError if a number that is needed is missing.
     """
     quantity = QUANTITIES[group.quantity]
     readings: list[Reading] = []
@@ -115,10 +115,10 @@ def _read(group: Group, source: Source) -> Number:
 
 
 def _answer(ask: Ask, source: Source) -> Number:
-    """The number of a test, with a sentence on how it came about."""
+    """The number of a test, with a sentence that explains it."""
     of = _read(ask.of, source)
     minus = _read(ask.minus, source) if ask.minus else None
-    # Decimal margins are compared with sums of decimals: 0.3 - 0.28 must be at least 0.02.
+    # Rounded, because 0.3 - 0.28 must be at least a margin of 0.02.
     value = round(of.value - (minus.value if minus else 0.0), 9)
     seeds, text, overlap = of.seeds, of.text, False
     if minus:
@@ -137,20 +137,20 @@ def _answer(ask: Ask, source: Source) -> Number:
 def _verdict(claim: Claim, source: Source, full: bool) -> Verdict:
     outcomes: list[Outcome] = []
     numbers: list[Number] = []
-    gaps: dict[str, list[str]] = {}  # what is missing, and the tests that want it
+    gaps: dict[str, list[str]] = {}  # what is missing, and the tests that need it
     refused = _refusal(claim, source, full)
     for test in claim.tests:
         try:
-            found, outcome = _try(test, source)
+            tested, outcome = _try(test, source)
         except GapError as gap:
             gaps.setdefault(str(gap), []).append(test.ask.what)
             outcomes.append(Outcome(test.ask.what, None, test.wanted, NOT_TESTABLE))
             continue
-        numbers += found
+        numbers += tested
         kept = NOT_TESTABLE if refused else outcome
-        unclear = outcome == PARTLY and test.reproduced.holds(found[0].value)
+        unclear = outcome == PARTLY and test.reproduced.holds(tested[0].value)
         note = "the seeds overlap" if unclear else ""
-        outcomes.append(Outcome(test.ask.what, found[0].value, test.wanted, kept, note))
+        outcomes.append(Outcome(test.ask.what, tested[0].value, test.wanted, kept, note))
     if DATASETS[source.dataset].made:
         numbers, outcomes = [], [dataclasses.replace(o, value=None) for o in outcomes]
     verdict = NOT_TESTABLE if refused or gaps else _together([o.outcome for o in outcomes])
@@ -171,7 +171,7 @@ def _verdict(claim: Claim, source: Source, full: bool) -> Verdict:
 
 
 def _refusal(claim: Claim, source: Source, full: bool) -> str:
-    """Why this run cannot speak to the claim, whatever its numbers; empty if it can."""
+    """Why this run cannot test the claim, whatever its numbers; empty if it can."""
     if DATASETS[source.dataset].made:
         return SYNTHETIC
     if claim.needs == "full" and not full:
@@ -180,10 +180,10 @@ def _refusal(claim: Claim, source: Source, full: bool) -> str:
 
 
 def _try(test: Test, source: Source) -> tuple[list[Number], str]:
-    """The numbers that were looked at, and what the test makes of them."""
+    """The numbers that the test compared, and its outcome."""
     number = _answer(test.ask, source)
     if test.reproduced.holds(number.value):
-        # What claims a difference is not shown by runs that differ no more than their seeds.
+        # A difference within the range of the seeds does not show that one number is higher.
         unclear = number.within_noise and test.reproduced.claims_difference
         return [number], PARTLY if unclear else REPRODUCED
     if test.partly is None:
@@ -193,13 +193,13 @@ def _try(test: Test, source: Source) -> tuple[list[Number], str]:
 
 
 def _together(outcomes: Sequence[str]) -> str:
-    """All tests met is reproduced, none is not, and everything else is partly."""
+    """The common outcome of all tests; partly if they differ."""
     same = set(outcomes)
     return same.pop() if len(same) == 1 else PARTLY
 
 
 def _reason(outcomes: Sequence[Outcome]) -> str:
-    """How many tests are met, and which are not, by how much."""
+    """How many tests are met; which are not, and their values."""
     met = sum(o.outcome == REPRODUCED for o in outcomes)
     if met == len(outcomes):
         return "The test is met." if met == 1 else f"All of the {met} tests are met."
@@ -223,7 +223,7 @@ def _sentence(text: str) -> str:
 
 
 def write(verdicts: Iterable[Verdict], json_path: Path, csv_path: Path) -> None:
-    """All verdicts as JSON, and flat as CSV: a row per claim, dataset and test."""
+    """Write all verdicts as JSON, and as CSV with a row per claim, dataset and test."""
     entries = [dataclasses.asdict(verdict) for verdict in verdicts]
     text = json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False)
     write_result(json_path, f"{text}\n".encode())

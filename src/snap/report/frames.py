@@ -1,6 +1,6 @@
-"""The tidy tables of a run as data frames, and the few questions that are asked of them.
+"""The tidy tables of a run as data frames, and a few queries on them.
 
-A result that is missing or diverged is NaN or absent here; whoever draws or judges says so.
+A result that is missing or diverged is NaN or absent here; figures and verdicts report it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ CELL = ["learner", "dataset", "configuration", "lambda"]
 
 
 def read(path: Path) -> Frame:
-    """A tidy table: text where it is text, numbers elsewhere, NaN for what is missing."""
+    """Read a tidy table: TEXT_COLUMNS are text, all others numbers, missing values NaN."""
     try:
         frame = pd.read_csv(path, dtype=dict.fromkeys(TEXT_COLUMNS, "str"), keep_default_na=True)
     except (OSError, ValueError) as error:
         raise SnapError(f"{path} cannot be read as a table: {error}") from None
-    # A column without a single value has no type of its own.
+    # pandas cannot infer the type of a column without values.
     blank = [c for c in frame.columns if c not in TEXT_COLUMNS and frame[c].isna().all()]
     return frame.astype(dict.fromkeys(blank, float))
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The tidy tables in a folder, packed or not, read when they are asked for.
+    """The tidy tables in a folder, packed or not, each read on first use.
 
-    `declared` names the only ones that may be read: what a figure is drawn from decides when it is
-    drawn again, so it must not read more than it says.
+    Only the tables in `declared` may be read, if it is given. A figure is drawn again when one of
+    its declared tables changes, so it must not read any other.
     """
 
     folder: Path
@@ -49,20 +49,21 @@ class Tables:
 
     @property
     def names(self) -> set[str]:
-        """Of the tables that are there."""
+        """The names of the tables that exist."""
         files = [*self.folder.glob("*.csv"), *self.folder.glob("*.csv.gz")]
         return {path.name.partition(".")[0] for path in files}
 
     def table(self, name: str) -> Frame:
         if self.declared is not None and name not in self.declared:
             raise SnapError(
-                f"this figure reads the table {name}, which snap.report.catalog does not name"
+                f"this figure reads the table {name}, which its entry in snap.report.catalog does"
+                " not list"
             )
         path = self.folder / f"{name}.csv"
         return read(packed(path) if packed(path).exists() else path)
 
     def checksum(self, name: str) -> str:
-        """By which a figure or a verdict can be told to be from this table."""
+        """The SHA-256 of a table, which records what a figure was drawn from."""
         return hashlib.sha256(unpacked(self.folder / f"{name}.csv")).hexdigest()
 
     @cached_property
@@ -75,7 +76,7 @@ class Tables:
 
     @cached_property
     def iid(self) -> Frame:
-        """The i.i.d. runs after their last epoch, a row per trial; NaN accuracy where diverged."""
+        """The i.i.d. runs after their last epoch, a row per trial; accuracy is NaN if diverged."""
         frame = self.table("iid")
         last = frame.groupby([*CELL, "seed"], dropna=False)["epoch"].transform("max")
         return frame[(frame["epoch"] == last) | frame["epoch"].isna()]
@@ -102,7 +103,7 @@ class Tables:
 
     @property
     def run(self) -> str:
-        """The name of the run, and in what way it is reduced."""
+        """The name of the run, and how it is reduced."""
         frame = self.selected
         return str(frame["run"].iloc[0]) if len(frame) else ""
 
@@ -119,7 +120,7 @@ class Tables:
         return sorted(self.selected["lambda"].dropna().unique())
 
     def best_lambda(self, learner: str, dataset: str, configuration: str) -> float | None:
-        """The λ with the highest accuracy in sequence; None where there is none."""
+        """The λ with the highest accuracy in sequence; None if there is none."""
         family = only(
             self.sequential, learner=learner, dataset=dataset, configuration=configuration
         )
@@ -130,13 +131,13 @@ class Tables:
 def lost_lambdas(tables: Tables, learner: str, dataset: str, configuration: str) -> list[float]:
     """The λ of the run at which a configuration has no accuracy in sequence."""
     who = {"learner": learner, "dataset": dataset, "configuration": configuration}
-    wanted = only(tables.selected, **who)["lambda"].dropna()
-    found = only(tables.sequential, **who).dropna(subset=["accuracy"])["lambda"]
-    return sorted(set(wanted) - set(found))
+    selected = only(tables.selected, **who)["lambda"].dropna()
+    finished = only(tables.sequential, **who).dropna(subset=["accuracy"])["lambda"]
+    return sorted(set(selected) - set(finished))
 
 
 def only(frame: Frame, **values: Any) -> Frame:
-    """The rows with these values; `lambda_` is the column lambda, None a value that is missing."""
+    """The rows with these values; `lambda_` is the column lambda, None matches a missing value."""
     for name, value in values.items():
         column = frame[name.rstrip("_")]
         frame = frame[column.isna() if value is None else column == value]
@@ -144,15 +145,15 @@ def only(frame: Frame, **values: Any) -> Frame:
 
 
 def over_seeds(frame: Frame, by: Sequence[str], value: str) -> Frame:
-    """Mean, lowest, highest and number of seeds of a value; NaN where no seed has one."""
+    """The mean, lowest and highest value and the number of seeds; NaN if no seed has a value."""
     grouped = frame.groupby(list(by), dropna=False, sort=False)[value]
     return grouped.agg(mean="mean", low="min", high="max", seeds="count").reset_index()
 
 
 def at_best_lambda(family: Frame) -> Frame:
-    """Of the rows of one learner, dataset and configuration, those at the λ with the best accuracy.
+    """The rows at the λ with the best accuracy, for one learner, dataset and configuration.
 
-    All of them for a learner without λ; none where no row has an accuracy.
+    Returns all rows for a learner without λ, and none if no row has an accuracy.
     """
     accuracies: dict[float | None, list[float]] = {}
     ordered = family.sort_values("lambda", kind="stable")

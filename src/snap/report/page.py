@@ -1,4 +1,4 @@
-"""The report: one HTML page that holds everything it shows and asks nothing of the network."""
+"""The report: one self-contained HTML page, which loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from snap.errors import SnapError
 from snap.files import write_result
 from snap.protocol import AGREED, SWITCHES
 
-VERDICTS = {  # as claims.json has them, and for people
+VERDICTS = {  # the word in claims.json, and the one on the page
     "reproduced": "Reproduced",
     "partly": "Partly",
     "not": "Not reproduced",
@@ -41,7 +41,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def write(folder: Path, output: Path, figures: Sequence[str], paper_tables: Sequence[str]) -> None:
-    """Write the report of the run in `folder`; figures and tables stand in the order given."""
+    """Write the report of the run in `folder`, with figures and tables in the given order."""
     drawn = [_figure(folder, name) for name in figures]
     tables = [_table(folder, name) for name in paper_tables]
     claims = _claims(folder / "claims.json", [*drawn, *tables])
@@ -73,17 +73,17 @@ def write(folder: Path, output: Path, figures: Sequence[str], paper_tables: Sequ
         here=quote(os.path.relpath(folder, output.parent)),
         style=Markup(templates.get_source(environment, "page.css")[0]),
         script=Markup(script),
-        # With the script's hash in the policy, no script runs but this one, wherever it came from.
+        # The policy names this script's hash, so the browser runs no other script.
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
     write_result(output, page.encode())
 
 
-# What is on the page
+# Contents of the page
 
 
 def _figure(folder: Path, name: str) -> dict[str, Any]:
-    """A figure's description with its image and rendered caption."""
+    """The description of a figure, with its image and rendered caption."""
     figure: dict[str, Any] = _read(folder / "figures" / f"{name}.json", FIGURE)
     path = folder / "figures" / f"{name}.png"
     image = _bytes(path)
@@ -99,19 +99,19 @@ def _figure(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _table(folder: Path, name: str) -> dict[str, Any]:
-    """One of the paper's tables; `numeric` says of every column whether it holds numbers."""
+    """One of the paper's tables; `numeric` says for each column whether it holds numbers."""
     table: dict[str, Any] = _read(folder / "paper_tables" / f"{name}.json", TABLE)
     return table | {"anchor": f"table-{slug(name)}", "file": quote(name), "claims": []}
 
 
 def _claims(path: Path, exhibits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The claims in order, each with its verdict per dataset; exhibits learn what they show."""
+    """The claims in order, with their verdicts; adds each claim to the exhibits that show it."""
     claims: dict[str, dict[str, Any]] = {}
     for entry in _parsed(path):
         _demand(path, entry, CLAIM)
         if entry["verdict"] not in VERDICTS:
             words = ", ".join(VERDICTS)
-            raise SnapError(f"{path}: a verdict is one of {words}, got {entry['verdict']!r}")
+            raise SnapError(f"{path}: a verdict must be one of {words}, got {entry['verdict']!r}")
         name = str(entry["id"])
         known = {"number": len(claims) + 1, "anchor": f"claim-{slug(name)}", "verdicts": {}}
         claim = claims.setdefault(name, {**entry, **known})
@@ -137,7 +137,7 @@ def _summaries(claims: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]
 
 
 def _sections(figures: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Figures by section, in the order in which they first appear."""
+    """The figures by section; sections are in order of first appearance."""
     sections: dict[str, list[Mapping[str, Any]]] = {}
     for figure in figures:
         sections.setdefault(figure["section"], []).append(figure)
@@ -145,7 +145,7 @@ def _sections(figures: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[st
 
 
 def rendered(text: str, prefix: str) -> Markup:
-    """A caption in reStructuredText as HTML: no raw markup, no files, no links out, no images."""
+    """Render a caption as HTML, without raw markup, included files, external links or images."""
     settings = {
         "raw_enabled": False,
         "file_insertion_enabled": False,
@@ -167,17 +167,17 @@ def rendered(text: str, prefix: str) -> Markup:
     return Markup(writer.parts["fragment"])
 
 
-# Values for people
+# Values as text
 
 
 def show(value: Any) -> str:
-    """A value from JSON as text; a dash for what is missing."""
+    """A value from JSON as text; a dash for a missing one."""
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value + 0.0:.4g}".replace("-", "−")  # not −0
+        return f"{value + 0.0:.4g}".replace("-", "−")  # + 0.0 turns -0 into 0
     if isinstance(value, Mapping):
         return "; ".join(f"{key}: {show(item)}" for key, item in value.items()) or "–"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -197,12 +197,12 @@ def memory(size: int | None) -> str:
 
 
 def breakable(text: str) -> Markup:
-    """Text that may be broken inside a word like FashionMNIST."""
+    """Allow line breaks inside words like FashionMNIST."""
     return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z])", str(text)))
 
 
 def slug(text: str) -> str:
-    """Text as part of an id on the page."""
+    """Turn text into a part of an HTML id."""
     return re.sub(r"[^\w-]+", "-", str(text)).strip("-").lower()
 
 

@@ -1,6 +1,6 @@
-"""The paper's tables and those beside them. Light to import: the workflow asks for their names.
+"""The paper's tables and a few more. Cheap to import, as the workflow needs their names.
 
-To add a table, write a function that makes it, and name it in `names` and in MAKERS or `make`.
+To add a table, write a function that makes it, and add it to `names` and to MAKERS or `make`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PaperTable", "make", "names", "write"]
 
-PAIRS = "pairs-"  # and the name of a dataset
+PAIRS = "pairs-"  # followed by the name of a dataset
 
 
 def names(datasets: Sequence[str]) -> list[str]:
-    """The names of all tables of a run with these datasets, in the order of the paper."""
+    """The names of all tables of a run with these datasets, in the paper's order."""
     pairs = [f"{PAIRS}{dataset}" for dataset in datasets]
     return ["growth-equations", "hyperparameters", *pairs, "sgd-iid", "metrics", "notation"]
 
@@ -31,7 +31,7 @@ def names(datasets: Sequence[str]) -> list[str]:
 def make(
     name: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
 ) -> PaperTable:
-    """A table by its name, from a run's tables and configuration and the paper's numbers."""
+    """Make the table `name` from a run's tables and configuration and the paper's numbers."""
     from snap.report import result_tables
 
     datasets = [dataset["name"] for dataset in config["datasets"]]
@@ -114,7 +114,7 @@ def growth_equations(name: str, config: Mapping[str, Any]) -> PaperTable:
 
 
 def _around(before: str, formula: Cell, after: str) -> Cell:
-    """A sentence with a formula in it."""
+    """A sentence that contains a formula."""
     parts = (plain(before), formula, plain(after))
     return Cell(" ".join(part.text for part in parts), " ".join(part.latex for part in parts))
 
@@ -127,7 +127,7 @@ def _numbers(values: Sequence[float]) -> str:
 
 
 def hyperparameters(name: str, config: Mapping[str, Any]) -> PaperTable:
-    """Every dataset's column is drawn from the configuration; only sizes differ between them."""
+    """A column per dataset, from the configuration; only the sizes differ between datasets."""
     search, sequential, limits = config["search"], config["sequential"], config["limits"]
     grid = config["grids"].get(search["grid"]) if search["grid"] is not None else None
     given = "the paper's table"

@@ -1,7 +1,7 @@
-"""The numbers that claims and tables are made of, each of one learner, dataset and configuration.
+"""The numbers in claims and tables, each for one learner, dataset and configuration.
 
 To add a quantity, write a function from a Source, a learner and a configuration to a Reading, and
-give it a name and its words in QUANTITIES; claims.yaml can then ask for it.
+add it to QUANTITIES with its name and description; claims.yaml can then use it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from snap.trial import Configuration
 
 @dataclass(frozen=True)
 class Source:
-    """Where numbers are read from: a run's tables for one dataset, and what the paper prints."""
+    """Where numbers come from: a run's tables for one dataset, and the paper's printed numbers."""
 
     tables: Tables
     paper: Mapping[str, Any]
@@ -28,26 +28,26 @@ class Source:
 
 @dataclass(frozen=True)
 class Reading:
-    """A number, whose it is, and over how many seeds; the paper's own have none."""
+    """A number, the configuration it belongs to, and its seeds; the paper's numbers have none."""
 
     name: str
     value: float
-    rank: float  # by which the best of several configurations is known
+    rank: float  # the best of several configurations is the one with the highest rank
     lambda_: float | None = None  # the λ it was read at
     seeds: int = 0
     low: float = 0.0
     high: float = 0.0
     lost: int = 0  # seeds that diverged
-    without: tuple[float, ...] = ()  # the λ at which every seed diverged
+    without: tuple[float, ...] = ()  # every λ at which all seeds diverged
 
     @property
     def half_range(self) -> float | None:
-        """Half of what lies between the seeds; None for a single one."""
+        """Half the range over the seeds; None for a single seed."""
         return (self.high - self.low) / 2 if self.seeds > 1 else None
 
     @property
     def text(self) -> str:
-        """S.S. neuron (λ = 16) 0.821 ± 0.004"""
+        """For example: S.S. neuron (λ = 16) 0.821 ± 0.004"""
         at = "" if self.lambda_ is None else f" (λ = {number_text(self.lambda_)})"
         spread = "" if self.half_range is None else f" ± {self.half_range:.3f}"
         lost = f" ({self.lost} of {self.lost + self.seeds} seeds diverged)" if self.lost else ""
@@ -57,7 +57,7 @@ class Reading:
 
 
 class GapError(Exception):
-    """A number that is not there, because its runs diverged or for want of runs."""
+    """A number is missing, because its runs diverged or do not exist."""
 
     def __init__(self, sentence: str, diverged: bool = False) -> None:
         super().__init__(sentence)
@@ -69,7 +69,7 @@ class GapError(Exception):
 
 
 def short(configuration: str, learner: str = HEBBIAN.name) -> str:
-    """The paper's abbreviation: S.L. neuron for sigmoid-linear-neuron; SGD is said."""
+    """The paper's abbreviation: S.L. neuron for sigmoid-linear-neuron; SGD gets a prefix."""
     growth = Configuration.parse(configuration)
     letters = f"{growth.hidden[0]}.{growth.output[0]}.".upper()
     linear = growth.hidden == growth.output == "linear"
@@ -81,7 +81,7 @@ def short(configuration: str, learner: str = HEBBIAN.name) -> str:
 
 
 def table(tables: Tables, name: str) -> Frame:
-    """A tidy table; a GapError where the run has none of that name."""
+    """A tidy table; raises GapError if the run does not have it."""
     if name not in tables.names:
         raise GapError(f"the run has no table {name}")
     frame: Frame = getattr(tables, name)
@@ -89,7 +89,7 @@ def table(tables: Tables, name: str) -> Frame:
 
 
 def family(source: Source, name: str, learner: str, configuration: str) -> Frame:
-    """The rows of a table that are about a learner and configuration; a GapError where none is."""
+    """The rows of a table for a learner and configuration; raises GapError if there are none."""
     who = {"learner": learner, "dataset": source.dataset, "configuration": configuration}
     rows = only(table(source.tables, name), **who)
     if not len(rows):
@@ -103,9 +103,9 @@ def family(source: Source, name: str, learner: str, configuration: str) -> Frame
 
 
 def best(rows: Frame, source: Source, learner: str, configuration: str) -> Frame:
-    """Of the rows of a family, those at the λ with the highest mean accuracy.
+    """The rows of a family at the λ with the highest mean accuracy.
 
-    The best is not known while a λ of the run has no result; one that diverged is a result.
+    Raises GapError while a λ of the run has no result; a diverged run counts as a result.
     """
     if LEARNERS[learner].inhibits:
         chosen = only(
@@ -130,7 +130,7 @@ def best(rows: Frame, source: Source, learner: str, configuration: str) -> Frame
 
 
 def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Reading:
-    """A reading of a value per seed, at the λ of `rows`."""
+    """Make a reading from one value per seed, at the λ of `rows`."""
     name, lambda_ = short(configuration, learner), float(rows["lambda"].iloc[0])
     numbers = [float(value) for value in values if math.isfinite(value)]
     if not numbers:
@@ -185,9 +185,10 @@ def _at_paper_lambda(column: str) -> Callable[[Source, str, str], Reading]:
 
 
 def _halving(source: Source, learner: str, configuration: str) -> Reading:
-    """How slowly a task fades: the share of the next one's first epoch until its accuracy halves.
+    """The share of the next task's first epoch after which a task's accuracy has halved.
 
-    1 where it has not halved by then. The mean over tasks, per seed.
+    It measures how slowly a task is forgotten, and is 1 if the accuracy has not halved within that
+    epoch. Each seed's value is the mean over tasks.
     """
     rows = best(
         family(source, "sequential", learner, configuration), source, learner, configuration
@@ -197,21 +198,21 @@ def _halving(source: Source, learner: str, configuration: str) -> Reading:
         family(source, "curve", learner, configuration),
         lambda_=None if math.isnan(lambda_) else lambda_,
     )
-    # A run that diverged ends early, and its first tasks alone would flatter it.
+    # Leave out diverged runs: they end early, and their first tasks alone would look too good.
     curve = curve[curve["seed"].isin(rows["seed"][rows["accuracy"].notna()])]
     shares: dict[int, float] = {}
     for seed, points in curve.groupby("seed"):
         tasks = range(2, int(points["training"].max()) + 1)
-        found = [share for task in tasks if (share := _share_to_half(points, task)) is not None]
-        if found:
-            shares[seed] = sum(found) / len(found)
+        by_task = [share for task in tasks if (share := _share_to_half(points, task)) is not None]
+        if by_task:
+            shares[seed] = sum(by_task) / len(by_task)
     if not shares:
         raise GapError(f"{short(configuration, learner)} has no curve past its first task")
     return _reading(rows, shares.values(), learner, configuration)
 
 
 def _share_to_half(points: Frame, task: int) -> float | None:
-    """The share of a task's first epoch after which the task before is at half its accuracy."""
+    """The share of a task's first epoch after which the previous task's accuracy has halved."""
     before = points[points["training"] == task - 1].sort_values("samples")
     after = points[(points["training"] == task) & (points["epoch"] == 1)].sort_values("samples")
     if not len(before) or not len(after):
@@ -232,7 +233,7 @@ def _share_to_half(points: Frame, task: int) -> float | None:
 
 
 def _after_first_task(column: str) -> Callable[[Source, str, str], Reading]:
-    """A column of `consolidation` about the hidden layer, at the end of the first task."""
+    """A column of the table `consolidation` for the hidden layer, at the end of the first task."""
 
     def read(source: Source, learner: str, configuration: str) -> Reading:
         rows = only(
@@ -260,7 +261,7 @@ def _paper_sgd_iid(source: Source, learner: str, configuration: str) -> Reading:
 
 @dataclass(frozen=True)
 class Quantity:
-    """How a quantity is called in a sentence, and how it is read."""
+    """A quantity: its description within a sentence, and the function that reads it."""
 
     words: str
     read: Callable[[Source, str, str], Reading]

@@ -1,4 +1,4 @@
-"""The tables that hold results: the optimal pairs, SGD's accuracies, continual-learning metrics."""
+"""The tables of results: the optimal pairs, SGD's accuracies, continual-learning metrics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _columns(*titles: str) -> tuple[Cell, ...]:
 
 
 def _named(configuration: str) -> Cell:
-    """Its full name; in LaTeX, where there is less room, the paper's abbreviation."""
+    """The full name; in LaTeX, which has less room, the paper's abbreviation."""
     return Cell(configuration, escape(short(configuration)))
 
 
@@ -52,7 +52,7 @@ def _configurations(config: Mapping[str, Any], learner: Learner) -> list[str]:
 class Optimum:
     """The pair of one configuration and λ: ours, the paper's, and how they compare."""
 
-    status: str  # of the selection; "missing" where there is none
+    status: str  # of the selection; "missing" if there is none
     ours: Pair | None
     papers: Pair | None
     mark: str = ""
@@ -70,7 +70,7 @@ def pairs(
         searched = only(table(tables, "search"), **who)
     except GapError:
         searched = selected.iloc[:0]  # nothing was searched
-    found = {
+    optima = {
         (lambda_, configuration): optimum(
             only(selected, configuration=configuration, lambda_=lambda_),
             only(searched, configuration=configuration, lambda_=lambda_),
@@ -82,14 +82,14 @@ def pairs(
     rows = [
         (
             Cell(number_text(lambda_), f"${number_text(lambda_)}$", lambda_),
-            *(_pair_cell(found[lambda_, configuration]) for configuration in configurations),
+            *(_pair_cell(optima[lambda_, configuration]) for configuration in configurations),
         )
         for lambda_ in lambdas
     ]
     return PaperTable(
         name,
         f"Optimal (η, α), {dataset}",
-        plain(_pairs_caption(dataset, list(found.values()), printed, config)),
+        plain(_pairs_caption(dataset, list(optima.values()), printed, config)),
         _columns("λ", *map(short, configurations)),
         tuple(rows),
     )
@@ -103,7 +103,7 @@ def printed_pair(by_lambda: Mapping[Any, Sequence[float]], lambda_: float) -> Pa
 
 
 def optimum(selected: Frame, searched: Frame, papers: Pair | None) -> Optimum:
-    """The pair of a cell, from its rows in the tables, beside the paper's."""
+    """Compare the pair selected for a cell with the paper's; the frames hold that cell's rows."""
     if not len(selected):
         return Optimum("missing", None, papers)
     row = selected.iloc[0]
@@ -118,7 +118,7 @@ def optimum(selected: Frame, searched: Frame, papers: Pair | None) -> Optimum:
     theirs = only(searched, eta=papers[0], alpha=papers[1])
     if not len(theirs):
         return Optimum(status, ours, papers, UNTRIED)
-    # As in the selection, a pair that diverged with any seed has no accuracy.
+    # As in the selection, a pair has no accuracy if it diverged with any seed.
     accuracy = theirs["accuracy"].mean(skipna=False)
     close = abs(float(row["accuracy"]) - float(accuracy)) < AS_GOOD
     return Optimum(status, ours, papers, CLOSE if close else WORSE)
@@ -129,7 +129,7 @@ def _pair_text(pair: Pair) -> str:
 
 
 def _pair_cell(optimum: Optimum) -> Cell:
-    """Ours with the mark, and the paper's where it is another."""
+    """Our pair with its mark, and the paper's pair if it differs."""
     if optimum.ours is None:
         own = "– all diverged" if optimum.status == "all diverged" else "missing"
     else:
@@ -166,14 +166,14 @@ def _pairs_caption(
 
 
 def _beyond_the_text(printed: Mapping[str, Mapping[Any, Sequence[float]]]) -> str:
-    """The values of the paper's table that the grid in its text does not have."""
-    found = [pair for by_lambda in printed.values() for pair in by_lambda.values()]
-    etas = sorted({float(eta) for eta, _ in found} - set(TEXT_ETA))
-    alphas = sorted({float(alpha) for _, alpha in found} - set(TEXT_ALPHA))
-    inside = sum(eta in TEXT_ETA and alpha in TEXT_ALPHA for eta, alpha in found)
+    """The values of the paper's table that are missing from the grid in its text."""
+    table_pairs = [pair for by_lambda in printed.values() for pair in by_lambda.values()]
+    etas = sorted({float(eta) for eta, _ in table_pairs} - set(TEXT_ETA))
+    alphas = sorted({float(alpha) for _, alpha in table_pairs} - set(TEXT_ALPHA))
+    inside = sum(eta in TEXT_ETA and alpha in TEXT_ALPHA for eta, alpha in table_pairs)
     return (
         f"The grid in the paper's text lacks η = {_listed(etas)} and α = {_listed(alphas)} of the"
-        f" paper's table, so that it holds only {inside} of the table's {len(found)} pairs."
+        f" paper's table, so that it holds only {inside} of the table's {len(table_pairs)} pairs."
     )
 
 
@@ -212,16 +212,16 @@ def _sgd_row(source: Source, configuration: str) -> tuple[Cell, ...]:
     head = plain(source.dataset), _named(configuration)
     papers, printed = _read("paper_sgd_iid", source, SGD.name, configuration)
     papers = number(printed.value, digits=4) if printed else gap("–")
-    ours, found = _read("iid_accuracy", source, SGD.name, configuration)
-    if found is None:
+    ours, reading = _read("iid_accuracy", source, SGD.name, configuration)
+    if reading is None:
         return (*head, ours, gap("–"), gap("–"), gap("–"), papers, gap("–"))
-    seeds = Cell(str(found.seeds), f"${found.seeds}$", float(found.seeds))
-    difference = found.value - printed.value if printed else None
+    seeds = Cell(str(reading.seeds), f"${reading.seeds}$", float(reading.seeds))
+    difference = reading.value - printed.value if printed else None
     return (
         *head,
-        number(found.value, digits=4),
-        number(found.low, digits=4),
-        number(found.high, digits=4),
+        number(reading.value, digits=4),
+        number(reading.low, digits=4),
+        number(reading.high, digits=4),
         seeds,
         papers,
         gap("–") if difference is None else number(difference, digits=4, sign="+"),
@@ -231,12 +231,12 @@ def _sgd_row(source: Source, configuration: str) -> tuple[Cell, ...]:
 def _read(
     quantity: str, source: Source, learner: str, configuration: str
 ) -> tuple[Cell, Reading | None]:
-    """A quantity as a cell, and its reading; a marked gap and None where there is none."""
+    """A quantity as a cell, and its reading; a gap cell and None if there is no reading."""
     try:
-        found = QUANTITIES[quantity].read(source, learner, configuration)
+        reading = QUANTITIES[quantity].read(source, learner, configuration)
     except GapError as missing:
         return gap(missing.word), None
-    return number(found.value, found.half_range), found
+    return number(reading.value, reading.half_range), reading
 
 
 # Continual-learning metrics, which the paper does not tabulate
@@ -291,7 +291,8 @@ def _metrics_row(source: Source, learner: Learner, configuration: str) -> tuple[
     )
 
 
-def _lambda_cell(found: Reading | None) -> Cell:
-    if found is None or found.lambda_ is None:
+def _lambda_cell(reading: Reading | None) -> Cell:
+    if reading is None or reading.lambda_ is None:
         return gap("–")
-    return Cell(number_text(found.lambda_), f"${number_text(found.lambda_)}$", found.lambda_)
+    text = number_text(reading.lambda_)
+    return Cell(text, f"${text}$", reading.lambda_)

@@ -1,7 +1,7 @@
-"""Tables for people: their cells, and how they are written as CSV, Markdown, LaTeX and JSON.
+"""The tables that people read: their cells, and how to write them as CSV, Markdown, LaTeX and JSON.
 
-A cell has a plain text and a LaTeX text. Whatever is not written here by hand, such as words from a
-configuration, becomes a cell by `plain`, which leaves nothing in it that LaTeX would act on.
+A cell has a plain text and a LaTeX text. Text from elsewhere, such as a configuration, must become
+a cell through `plain`, which escapes everything that LaTeX would interpret.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from snap.errors import SnapError
 from snap.files import write_result
 from snap.pipeline.reduced import words
 
-# Only what LaTeX has without a package; [, ] and * would be read as options of a row's end.
+# Only commands that need no package. LaTeX would read [, ] and * after \\ as its options.
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -68,12 +68,12 @@ LATEX = {
     "→": r"$\rightarrow$",
 }
 MARKDOWN = re.compile(r"([\\`*_\[\]<>|$~#])")
-WIDE = 40  # characters beyond which a column of text is broken into lines in LaTeX
-PAGE = 75  # characters that fit side by side on a page in LaTeX's size small
+WIDE = 40  # characters; LaTeX wraps the text of a wider column
+PAGE = 75  # characters that fit on a line in LaTeX's \small
 
 
 def escape(text: str) -> str:
-    """Text as LaTeX that prints it; a character LaTeX has no word for is named by its number."""
+    """Return LaTeX that prints the text; an unknown character becomes its code point."""
     return "".join(LATEX.get(letter) or _known(letter) for letter in _one_line(text))
 
 
@@ -84,18 +84,18 @@ def _known(letter: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Text with a single space for whatever is space or cannot be printed."""
+    """Replace every run of whitespace and unprintable characters by one space."""
     return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a place of a table; numbers have their value too, for sorting."""
+    """One cell of a table; a number also has its value, for sorting."""
 
     text: str
     latex: str
     value: float | None = None
-    gap: bool = False  # a result that is missing or diverged, or a place where none belongs
+    gap: bool = False  # the result is missing or diverged, or the cell is empty by design
 
 
 def plain(text: str) -> Cell:
@@ -103,12 +103,12 @@ def plain(text: str) -> Cell:
 
 
 def gap(text: str) -> Cell:
-    """A marked gap: diverged, missing, or a dash where nothing belongs."""
+    """A cell without a result: diverged, missing, or a dash for a cell that is empty by design."""
     return Cell(text, rf"\textit{{{escape(text)}}}", gap=True)
 
 
 def number(value: float, spread: float | None = None, digits: int = 3, sign: str = "-") -> Cell:
-    """0.821 ± 0.004, in LaTeX one above the other; `sign` is that of a format: + for always."""
+    """A number such as 0.821 ± 0.004, in LaTeX on two lines; `sign` "+" always shows a sign."""
     if not math.isfinite(value):
         return gap("missing")
     text = f"{value:{sign}z.{digits}f}"
@@ -119,7 +119,7 @@ def number(value: float, spread: float | None = None, digits: int = 3, sign: str
 
 
 def stack(cell: Cell, side: str, *lines: str) -> Cell:
-    """The same cell, with LaTeX lines one above the other, flush on a side: l or r."""
+    """Return the cell with its LaTeX on several lines, aligned to a side: l or r."""
     joined = r"\\".join(lines)
     latex = rf"\begin{{tabular}}[t]{{@{{}}{side}@{{}}}}{joined}\end{{tabular}}"
     return dataclasses.replace(cell, latex=latex)
@@ -127,7 +127,7 @@ def stack(cell: Cell, side: str, *lines: str) -> Cell:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of the paper, or one like it, with this run's numbers."""
+    """A table of the paper, or a similar one, with this run's numbers."""
 
     name: str
     title: str
@@ -141,7 +141,7 @@ class PaperTable:
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers, gaps aside."""
+        """Whether each column holds numbers, ignoring gaps."""
         return [
             any(row[n].value is not None for row in self.rows)
             and all(row[n].value is not None or row[n].gap for row in self.rows)
@@ -150,7 +150,7 @@ class PaperTable:
 
 
 def run_words(config: Mapping[str, Any]) -> str:
-    """Which run a caption is about, and in what way that run is reduced."""
+    """The sentence of a caption that names the run and says how it is reduced."""
     less = words(config)
     reduced = f", reduced: {less}" if less else ""
     return f"Run: {config['run']}{reduced}."
@@ -180,12 +180,12 @@ def _markdown_row(cells: Iterable[Cell]) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text that Markdown prints as it is: no markup, no HTML, no end of a cell."""
+    """Escape the text, so that Markdown finds no markup, HTML or cell separator in it."""
     return MARKDOWN.sub(r"\\\1", text.replace("&", "&amp;"))
 
 
 def to_latex(table: PaperTable) -> str:
-    """A table environment that needs booktabs and nothing else."""
+    """A table environment; it needs only the package booktabs."""
     crowded = len(table.columns) > 6
     full = sum(min(WIDE, width) for width in _widths(table)) > PAGE
     heads = table.columns
@@ -214,7 +214,7 @@ def to_latex(table: PaperTable) -> str:
 
 
 def _stacked(cell: Cell, side: str) -> Cell:
-    """A head with its words one above the other."""
+    """Return a column head with each word on its own line."""
     words = cell.latex.split(" ")
     return stack(cell, side, *words) if len(words) > 1 else cell
 
@@ -224,13 +224,13 @@ def _latex_row(cells: Iterable[Cell]) -> str:
 
 
 def _widths(table: PaperTable) -> list[int]:
-    """How many characters the longest cell of each column has."""
+    """The length of the longest cell of each column, in characters."""
     columns = zip(table.columns, *table.rows, strict=True)
     return [max(len(cell.text) for cell in column) for column in columns]
 
 
 def _alignment(table: PaperTable) -> str:
-    """Numbers to the right, text to the left, long text broken into lines."""
+    """Align numbers right and text left; wrap long text."""
     wide = [width > WIDE for width in _widths(table)]
     breaking = rf"p{{{0.6 / max(1, sum(wide)):.2f}\linewidth}}"
     return "".join(
@@ -240,7 +240,7 @@ def _alignment(table: PaperTable) -> str:
 
 
 def to_json(table: PaperTable) -> str:
-    """For the page; `values` are the numbers to sort by, null where a cell has none."""
+    """The table for the page; `values` are the numbers to sort by, null for cells without one."""
     content = {
         "name": table.name,
         "title": table.title,

@@ -1,7 +1,7 @@
 """The version of a module: a hash of its code and of all code of this package that it imports.
 
-Figures and tables are made again when their version changes, so nobody has to raise a number by
-hand. Comments and docstrings do not count. Light to import: nothing is executed to find a version.
+Figures and tables are made again when the version of their module changes, so there is no version
+number to maintain. Comments and docstrings do not count. No code is executed to find a version.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]  # src/snap
-PAGE = "snap.report.page"  # which is made from templates too
+PAGE = "snap.report.page"  # its version covers the templates too
 
 
 @cache
@@ -31,8 +31,8 @@ def of(module: str) -> str:
 def closure(module: str) -> set[str]:
     """A module and all modules of this package that it imports, directly or not.
 
-    An import inside a function counts, one for type checkers does not. Nor does a package that an
-    import only passes through: what it runs on the way draws nothing.
+    An import inside a function counts; one under `if TYPE_CHECKING` does not. Nor do the parent
+    packages of an imported module: their code draws nothing.
     """
     reached: set[str] = set()
     waiting = [module]
@@ -45,7 +45,7 @@ def closure(module: str) -> set[str]:
 
 
 def _path(module: str) -> Path | None:
-    """The file of a module of this package; None if there is none of that name."""
+    """The file of a module of this package; None if there is no such module."""
     place = PACKAGE.parent.joinpath(*module.split("."))
     for path in (place.with_suffix(".py"), place / "__init__.py"):
         if path.is_file():
@@ -62,7 +62,7 @@ def _tree(module: str) -> ast.Module:
 
 @cache
 def _imports(module: str) -> tuple[str, ...]:
-    """The modules of this package that a module names in its imports."""
+    """The modules of this package that a module imports directly."""
     return tuple(
         name
         for node in _nodes(_tree(module))
@@ -72,7 +72,7 @@ def _imports(module: str) -> tuple[str, ...]:
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node but those below `if TYPE_CHECKING`."""
+    """Every node except those under `if TYPE_CHECKING`."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING":
             continue
@@ -92,7 +92,7 @@ def _named(node: ast.AST) -> list[str]:
 
 @cache
 def _code(module: str) -> str:
-    """What a module does: its syntax tree without docstrings."""
+    """The syntax tree of a module, without docstrings."""
     tree = ast.parse(ast.unparse(_tree(module)))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (

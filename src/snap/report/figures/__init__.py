@@ -1,4 +1,4 @@
-"""Every figure: a function from the tables of a run to what is drawn, its data and its finding."""
+"""The figures. Each is a function from a Drawing (tables, style) to a Drawn (figure, data)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snap.report.figures.base import Drawing, Drawn
 
 
 def draw(kind: Kind, drawing: Drawing) -> Drawn:
-    """Draw a kind of figure. Its module is imported only now: some are slow to import."""
+    """Draw a kind of figure. Imports its module only now, as some are slow to import."""
     function: Callable[[Drawing], Drawn]
     function = getattr(import_module(kind.module), kind.name.replace("-", "_"))
     return function(drawing)

@@ -1,4 +1,4 @@
-"""What figures share: their inputs, their looks, and how they are saved."""
+"""Common parts of all figures: inputs, style, and saving."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from snap.learners import HEBBIAN
 from snap.numbers import number_text
 from snap.report.frames import Frame, Tables, lost_lambdas
 
-if TYPE_CHECKING:  # a new kind of figure does not change how the others are drawn
+if TYPE_CHECKING:  # so that a new kind of figure does not change the version of the others
     from snap.report.catalog import Kind
 
-WIDTH = 10.0  # inches; at the page's width, type is then about as large as the text
+WIDTH = 10.0  # inches; on the page, the type in figures is then about as large as the text
 
 
 @dataclass
 class Drawn:
-    """A figure, the data in it, what it shows in a sentence, and what is missing from it."""
+    """A figure, its data, a sentence on what it shows, and a list of what is missing."""
 
     figure: Figure
     data: Frame
@@ -46,7 +46,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a figure is drawn from."""
+    """The inputs of a figure."""
 
     tables: Tables
     style: Mapping[str, Any]
@@ -56,25 +56,25 @@ class Drawing:
 
     @property
     def one(self) -> str:
-        """The dataset of a figure that has one."""
+        """The dataset of a figure; an error if it has none."""
         if self.dataset is None:
-            raise SnapError("this figure is of one dataset: name it, as in curves-MNIST")
+            raise SnapError("this figure shows a single dataset: add its name, as in curves-MNIST")
         return self.dataset
 
     def look(self, configuration: str, learner: str = HEBBIAN.name) -> dict[str, Any]:
-        """Colour, marker and line of a configuration: growth by colour, focus by line."""
+        """The colour and marker of a growth, and the line style of a learner or focus."""
         growth, focus = split_focus(configuration)
         chosen = self.style["growths"].get(growth, self.style["other"])
         line = self.style["learners"].get(learner) or self.style["focus"][focus]
         return {"color": chosen["color"], "marker": chosen["marker"], "linestyle": line}
 
     def task_colors(self, count: int) -> list[Any]:
-        """A colour per task; the light end of the map is left out, as it vanishes on white."""
+        """A colour per task, without the light end of the map, which is hard to see on white."""
         return list(plt.get_cmap(self.style["tasks"])(np.linspace(0, 0.8, count)))
 
 
 def read_style(path: Path) -> Mapping[str, Any]:
-    """The looks of figures; an error names what is wrong with the file."""
+    """Read the style of figures; raises SnapError if the file is invalid."""
     try:
         style: Mapping[str, Any] = yaml.safe_load(path.read_text())
         with plt.rc_context(style["rc"]):
@@ -92,7 +92,7 @@ def looks(style: Mapping[str, Any]) -> Iterator[None]:
 
 
 def split_focus(configuration: str) -> tuple[str, str]:
-    """sigmoid-linear-synapse is sigmoid-linear, per synapse."""
+    """Split sigmoid-linear-synapse into sigmoid-linear and synapse."""
     growth, _, focus = configuration.rpartition("-")
     return (growth, focus) if focus in ("neuron", "synapse") else (configuration, "neuron")
 
@@ -125,19 +125,19 @@ def accuracy_axis(axis: Axes, label: str = "test accuracy") -> None:
 
 
 def line(axis: Axes, drawing: Drawing, data: Frame, x: str, **look: Any) -> None:
-    """A line of means, and a band from the lowest to the highest seed."""
+    """Draw a line of means, and a band from the lowest to the highest seed."""
     axis.plot(data[x], data["mean"], **look)
     band = {"color": look["color"], "alpha": drawing.style["band"], "linewidth": 0}
     axis.fill_between(data[x], data["low"], data["high"], **band)
 
 
 def legend_below(figure: Figure, handles: Sequence[Line2D], **options: Any) -> None:
-    """One legend for all panels, under them, where it covers nothing."""
+    """Draw one legend for all panels, below them, where it covers nothing."""
     figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.01), **options)
 
 
 def task_axis(axis: Axes, tasks: int) -> None:
-    """Tasks side by side, each one unit wide, with their boundaries marked."""
+    """Set up an x axis with one unit per task, and mark the boundaries between tasks."""
     for boundary in range(1, tasks):
         axis.axvline(boundary, color="#888888", linestyle=":", linewidth=1, zorder=1)
     axis.set_xlim(0, max(tasks, 1))
@@ -148,7 +148,7 @@ def task_axis(axis: Axes, tasks: int) -> None:
 
 
 def gap(axis: Axes, style: Mapping[str, Any], text: str) -> None:
-    """Say in an empty panel why it is empty."""
+    """Write into an empty panel why it is empty."""
     axis.text(
         0.5,
         0.5,
@@ -172,7 +172,7 @@ def lambda_text(value: float | None) -> str:
 def best_lambda(
     drawing: Drawing, learner: str, dataset: str, configuration: str, gaps: list[str]
 ) -> float | None:
-    """The best λ in sequence; `gaps` is told where some λ has no result and cannot be compared."""
+    """The best λ in sequence; adds a line to `gaps` if some λ has no result to compare."""
     lambda_ = drawing.tables.best_lambda(learner, dataset, configuration)
     lost = lost_lambdas(drawing.tables, learner, dataset, configuration)
     if lambda_ is not None and lost:
@@ -187,10 +187,10 @@ def percent(value: float) -> str:
 
 
 def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, stem: Path) -> None:
-    """Write PNG, PDF, the data as CSV, and what a page needs to know as JSON."""
+    """Write the figure as PNG and PDF, its data as CSV, and its description as JSON."""
     run = drawing.tables.run
     drawn.figure.draw_without_rendering()
-    drawn.figure.set_layout_engine("none")  # it is laid out; not again for every file
+    drawn.figure.set_layout_engine("none")  # do not lay it out again for every file
     if "(reduced:" in run:
         _note(drawn.figure, run)
     about = {
@@ -208,7 +208,7 @@ def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, st
     }
     for suffix in ("pdf", "png"):
         buffer = io.BytesIO()
-        # No dates: the same results give the same files.
+        # Without dates, the same results give the same files.
         metadata = {"pdf": {"CreationDate": None}, "png": {"Software": None}}[suffix]
         drawn.figure.savefig(buffer, format=suffix, metadata=metadata, bbox_inches="tight")
         content = smaller(buffer.getvalue()) if suffix == "png" else buffer.getvalue()
@@ -220,7 +220,7 @@ def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, st
 
 
 def _note(figure: Figure, text: str) -> None:
-    """A line under all that is drawn."""
+    """Write a line of text below everything else."""
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     at = {"x": box.x0 / width, "y": box.y0 / height - 0.12 / height}
@@ -228,7 +228,7 @@ def _note(figure: Figure, text: str) -> None:
 
 
 def smaller(png: bytes) -> bytes:
-    """The picture with 256 colours: a third of the size, and in a chart no eye sees it."""
+    """Reduce an image to 256 colours: a third of the size, with no visible change in a chart."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(png)).convert("RGB")

@@ -1,4 +1,4 @@
-"""How a weight grows: the idea, and a neuron that sees the same input again and again."""
+"""How a weight grows: ideal curves, and a neuron that sees the same input repeatedly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 from snap import Configuration, Protocol, Trial, train_from
 from snap.report.figures.base import Drawing, Drawn, panels
 
-GROWN = (  # growth, the protocol in which its strength is free to grow, presentations, rate
+GROWN = (  # growth, a protocol that does not fix the strength, presentations, learning rate
     ("linear", "reference", 60, 0.05),
     ("sigmoid", "reference", 60, 0.3),
     ("exponential", "reference+neuron_exponential=multiply", 60, 0.1),
@@ -17,7 +17,7 @@ FAN_IN = 64
 
 
 def measured_growth(growth: str, protocol: str, presentations: int, rate: float) -> list[float]:
-    """Strength of a neuron that sees the same input again and again, as the cpu engine has it."""
+    """Strength of a neuron that sees the same input repeatedly, computed by the cpu engine."""
     focus = f"{growth}-linear-neuron" if growth != "linear" else "linear-linear"
     trial = Trial(
         Configuration.parse(focus),
@@ -37,7 +37,7 @@ def measured_growth(growth: str, protocol: str, presentations: int, rate: float)
 
 
 def growth(drawing: Drawing) -> Drawn:
-    """Idealised curves, and a real neuron's strength under repeated reinforcement."""
+    """Ideal curves, and the measured strength of a neuron under repeated reinforcement."""
     figure, axes = panels(2, 3, 2.5)
     x = np.linspace(0, 10, 200)
     ideal = {"linear": x, "sigmoid": 1 / (1 + np.exp(5 - x)), "exponential": np.exp(x)}

@@ -1,4 +1,4 @@
-"""The network: two layers, and what is computed where."""
+"""A diagram of the network: its two layers, and what each computes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINKS = (
 
 
 def network(drawing: Drawing) -> Drawn:
-    """As in the paper, with the symbols of the equations."""
+    """The network as in the paper, with the symbols of the equations."""
     figure, axes = panels(1, 1, 5.2, width=8.0)
     axis = axes[0, 0]
     axis.set_axis_off()

@@ -1,4 +1,4 @@
-"""Accuracy against λ: i.i.d., in sequence, and what is left of each task; and the headline."""
+"""Accuracy against λ: i.i.d., in sequence, and per task at the end; and the headline figure."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ BY = ["dataset", "configuration", "lambda"]
 def _against_lambda(
     axis: Axes, drawing: Drawing, frame: Frame, value: str, dataset: str
 ) -> tuple[Frame, list[str]]:
-    """A line per configuration, a band over seeds, and a cross where there is no result."""
+    """Draw a line per configuration, a band over seeds, and a cross where a result is missing."""
     lambdas, gaps = drawing.tables.lambdas, []
-    found = over_seeds(only(frame, dataset=dataset, learner=HEBBIAN.name), BY, value)
+    means = over_seeds(only(frame, dataset=dataset, learner=HEBBIAN.name), BY, value)
     rows = []
     for configuration in drawing.tables.configurations(HEBBIAN.name):
-        data = only(found, configuration=configuration).set_index("lambda")
+        data = only(means, configuration=configuration).set_index("lambda")
         data = data.reindex(pd.Index(lambdas, name="lambda")).reset_index()
         data["dataset"], data["configuration"] = dataset, configuration
         rows.append(data)
@@ -51,7 +51,7 @@ def _against_lambda(
     axis.set_xticks(lambdas, [number_text(float(at)) for at in lambdas])
     axis.minorticks_off()
     axis.set_xlabel("lateral inhibition λ")
-    drawn = pd.concat(rows) if rows else found
+    drawn = pd.concat(rows) if rows else means
     return drawn[[*BY, "mean", "low", "high", "seeds"]], gaps
 
 
@@ -100,7 +100,7 @@ def sequential(drawing: Drawing) -> Drawn:
 
 
 def retention(drawing: Drawing) -> Drawn:
-    """After the last task, the accuracy on the classes of each."""
+    """Accuracy on the classes of each task, after the last task."""
     matrix = only(drawing.tables.matrix, dataset=drawing.one)
     last = matrix[matrix["after"] == matrix["after"].max()]
     tasks = sorted(last["task"].unique())
@@ -137,7 +137,7 @@ HEADLINE = (
 
 
 def headline(drawing: Drawing) -> Drawn:
-    """What is known after each task of the sequence: of all tasks so far, and of the first."""
+    """Accuracy after each task of the sequence: on all tasks so far, and on the first task."""
     tables = drawing.tables
     datasets = tables.datasets
     figure, axes = panels(2, len(datasets), 3.0, sharey=True, sharex=True)

@@ -1,4 +1,4 @@
-"""How the numbers came about: the search over η and α, and the ladder between the readings."""
+"""Figures of the search over η and α, and of the ladder between the two readings of the paper."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from snap.report.figures.base import (
 from snap.report.frames import Frame, only, over_seeds
 from snap.report.result_tables import AS_GOOD, printed_pair
 
-# The marks of a landscape. With a dark rim they show on every colour, and in the legend.
+# Markers of a landscape. The dark rim keeps them visible on every colour and in the legend.
 RIM = [withStroke(linewidth=3.2, foreground="#222222")]
 CHOSEN: dict[str, Any] = {
     "marker": "o",
@@ -52,7 +52,7 @@ PRINTED: dict[str, Any] = CHOSEN | {
 
 
 def landscape(drawing: Drawing) -> Drawn:
-    """Accuracy over the grid, a panel per configuration and λ; the optimum and the paper's pair."""
+    """Accuracy on the grid per configuration and λ; marks the optimum and the paper's pair."""
     tables = drawing.tables
     names, lambdas = tables.configurations(HEBBIAN.name), tables.lambdas
     frame = only(tables.search, dataset=drawing.one, learner=HEBBIAN.name)
@@ -111,7 +111,7 @@ def landscape(drawing: Drawing) -> Drawn:
 
 
 def _panel(axis: Axes, drawing: Drawing, grid: Frame, colors: Normalize) -> None:
-    """A cell per pair; grey with a cross where it diverged."""
+    """Draw a cell per pair, grey with a cross if it diverged."""
     values = grid.to_numpy(dtype=float)
     axis.set_facecolor("#dddddd")
     axis.grid(visible=False)
@@ -158,7 +158,7 @@ STAGES = {"iid": "i.i.d.", "sequential": "in sequence"}
 
 
 def ladder(drawing: Drawing) -> Drawn:
-    """Each switch in turn, and what it does to accuracy."""
+    """Accuracy as the switches are turned on one after the other."""
     frame, datasets = drawing.tables.ladder, drawing.tables.datasets
     figure, axes = panels(2, len(datasets), 2.9, sharey=True, sharex=True)
     names = list(dict.fromkeys(frame["configuration"]))

@@ -1,4 +1,4 @@
-"""Accuracy through the sequence of tasks: curves, for Hebbian learning and SGD, and matrices."""
+"""Accuracy during the sequence of tasks: curves for Hebbian learning and SGD, and matrices."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ BEST = (  # the five of fig:mnist_hebb_combined_Forget_Model_Performance
     "sigmoid-sigmoid-neuron",
     "linear-linear",
 )
-STEPS = 24  # points per task on the axis that all seeds share
+STEPS = 24  # points per task at which seeds are averaged
 
 
 def curves(drawing: Drawing) -> Drawn:
-    """The best λ of each growth type."""
+    """Curves at the best λ of each growth type."""
     gaps: list[str] = []
     lambdas = {
         name: best_lambda(drawing, HEBBIAN.name, drawing.one, name, gaps)
@@ -49,7 +49,7 @@ def curves(drawing: Drawing) -> Drawn:
 
 
 def curves_paper(drawing: Drawing) -> Drawn:
-    """The λ that the paper shows."""
+    """Curves at the λ that the paper shows."""
     lambdas = drawing.paper["curves"].get(drawing.one, {})
     return _curves(drawing, HEBBIAN.name, _present(drawing), lambdas)
 
@@ -63,7 +63,7 @@ def _present(drawing: Drawing) -> list[str]:
 
 
 def progress(curve: Frame) -> Frame:
-    """One seed's curve on an axis on which every task is one unit long, however long it took."""
+    """Add a column `progress` to one seed's curve: every task is one unit, however long it took."""
     curve = curve.sort_values("samples")
     ends = curve.groupby("training")["samples"].max()
     starts = ends.shift(1, fill_value=0)
@@ -75,7 +75,7 @@ def progress(curve: Frame) -> Frame:
 
 
 def _averaged(curves: Frame, tasks: Sequence[str]) -> Frame:
-    """Mean, lowest and highest over seeds of every task's accuracy, at common points."""
+    """Mean, lowest and highest accuracy of every task over seeds, at common points."""
     count = int(curves["training"].max())
     at = np.linspace(0, count, count * STEPS + 1)
     seeds = [progress(curve) for _, curve in curves.groupby("seed")]
@@ -90,7 +90,7 @@ def _averaged(curves: Frame, tasks: Sequence[str]) -> Frame:
 def _curves(
     drawing: Drawing, learner: str, names: Sequence[str], lambdas: dict[str, float | None] | None
 ) -> Drawn:
-    """A panel per configuration, a line per task; `lambdas` names the λ of each."""
+    """A panel per configuration, a line per task; `lambdas` maps a configuration to its λ."""
     frame = only(drawing.tables.curve, dataset=drawing.one, learner=learner)
     tasks = [c for c in frame.columns if c.startswith("task") and c[4:].isdigit()]
     columns = 3 if len(names) > 4 else 2
@@ -146,7 +146,7 @@ def _curves(
 
 
 def _classes(drawing: Drawing, tasks: Sequence[str]) -> list[str]:
-    """What a task's classes are, as the matrix has them."""
+    """The labels of the tasks, with their classes from the table `matrix`."""
     matrix = only(drawing.tables.matrix, dataset=drawing.one)
     known = matrix.drop_duplicates("task").set_index("task")["classes"]
     return [

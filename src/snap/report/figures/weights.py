@@ -1,4 +1,4 @@
-"""What becomes of the weights: how they consolidate, and what they look like in the end."""
+"""Figures of the weights: how they consolidate, and what they look like at the end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SAYS = {"strength": "strength of hidden neurons", "plasticity": "plasticity of h
 
 
 def consolidation(drawing: Drawing) -> Drawn:
-    """Percentiles over the hidden neurons of strength and plasticity, through the sequence."""
+    """Strength and plasticity during the sequence, as percentiles over the hidden neurons."""
     frame = only(drawing.tables.consolidation, dataset=drawing.one, layer="hidden")
     figure, axes = panels(2, len(WATCHED), 2.7, sharex=True)
     rows, findings = [], []
@@ -86,7 +86,7 @@ SHOWN = (
 
 
 def features(drawing: Drawing) -> Drawn:
-    """The hidden weights after the sequence, each neuron as an image."""
+    """The hidden weights after the sequence, with each neuron as an image."""
     weights = {(trial.learner, trial.configuration.name): (trial, W) for trial, W in _load(drawing)}
     figure, axes = panels(1, len(SHOWN), 4.0)
     rows, findings = [], []
@@ -118,7 +118,7 @@ def features(drawing: Drawing) -> Drawn:
 
 
 def _load(drawing: Drawing) -> list[tuple[Trial, Any]]:
-    """The hidden weights of every portrait, with the trial that they are of."""
+    """Every trial that has a portrait, and its hidden weights."""
     try:
         with np.load(drawing.weights[drawing.one], allow_pickle=False) as file:
             return [(Trial.parse(key), file[key]) for key in file.files]
@@ -127,7 +127,7 @@ def _load(drawing: Drawing) -> list[tuple[Trial, Any]]:
 
 
 def mosaic(weights: Any) -> Any:
-    """Rows of weights as square pictures side by side, each from 0 to its largest weight."""
+    """Tile the rows of weights as square images, each scaled from 0 to its largest weight."""
     side = int(np.sqrt(weights.shape[1]))
     columns = int(np.ceil(np.sqrt(len(weights))))
     rows = -(-len(weights) // columns)

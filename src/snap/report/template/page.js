@@ -3,10 +3,10 @@
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-  // Storage may be forbidden, as for files in some browsers: then a choice lasts as long as the page.
+  // Some browsers forbid storage for local files. The choice then lasts until the page is closed.
   const remembered = {
     get() { try { return localStorage.getItem("snap-theme"); } catch { return null; } },
-    set(value) { try { localStorage.setItem("snap-theme", value); } catch { /* not kept */ } },
+    set(value) { try { localStorage.setItem("snap-theme", value); } catch { /* not stored */ } },
   };
 
   root.classList.add("js");
@@ -29,7 +29,7 @@
     label();
   }
 
-  // On a narrow screen the contents fold away; on a wide one they stand beside the page.
+  // The contents collapse on a narrow screen and stay open beside the page on a wide one.
   function contents() {
     const details = document.getElementById("contents");
     const narrow = matchMedia("(max-width: 63.99rem)");
@@ -66,14 +66,14 @@
     }
   }
 
-  // Sorting: ascending, descending, and back to the order the table came in.
+  // Sorting: ascending, descending, and back to the original order.
   function number(text) {
     const plain = text.trim().replaceAll("−", "-").replaceAll(",", "");
     const found = /^[<>≈~]?\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)/i.exec(plain);
     return found ? Number(found[1]) : null;
   }
 
-  // (0.01, 0.3) as numbers, which no collation puts in order.
+  // Parse (0.01, 0.3) as two numbers, because a collator does not sort such pairs correctly.
   function pair(text) {
     const found = /^\(([\d.e+-]+), ([\d.e+-]+)\)/i.exec(text);
     return found && [Number(found[1]), Number(found[2])];
@@ -89,7 +89,7 @@
       headers.forEach((header, column) => {
         const numeric = header.classList.contains("numeric");
         const text = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
-        // What is missing or diverged stands last in both directions.
+        // Missing and diverged values come last in both directions.
         const missing = (row) => (numeric ? number(text(row)) === null : /^[–—-]?$/.test(text(row)));
         const compare = (a, b) => {
           if (numeric) return number(text(a)) - number(text(b));
