@@ -20,11 +20,13 @@ $(VENV)/installed: pyproject.toml
 	@touch $@
 
 # PROFILE=profiles/slurm runs on a cluster. The command needs no shell, so that signals to make reach run.py.
+# The empty line at the end lets several runs follow one another in a recipe.
 define run
 	@$(BIN)/python workflow/run.py $(1) $(if $(PROFILE),--workflow-profile $(PROFILE))
+
 endef
 
-reproduce: $(VENV)/installed  ## the whole paper, reduced: minutes
+reproduce: $(VENV)/installed  ## the whole paper with fewer samples, epochs, pairs and seeds: minutes
 	$(call run,--configfile workflow/presets/quick.yaml)
 	@echo "Done: open $(CURDIR)/results/quick/report.html"
 
@@ -56,6 +58,7 @@ lint: $(VENV)/installed  ## check style and types
 format: $(VENV)/installed  ## fix style and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
 
 bench: $(VENV)/installed  ## measure the engines on this machine
 	$(BIN)/snap bench
@@ -65,10 +68,9 @@ load: $(VENV)/installed  ## measure the workflow with 20 seeds
 
 VARIATIONS := validation judged-on-test paper-pairs
 variations: $(VENV)/installed  ## after make paper: run it with other choices
-	for name in $(VARIATIONS); do \
-	  $(SNAKEMAKE) tables --configfile "workflow/variations/$$name.yaml" || exit; done
+	$(foreach name,$(VARIATIONS),$(call run,tables --configfile workflow/variations/$(name).yaml))
 
-restore: $(VENV)/installed  ## restore the published trials, so that make paper trains only what differs
+restore: $(VENV)/installed  ## restore the published trials, all but the ladder and the portraits, for make paper
 	$(BIN)/snap restore reports/paper
 
 publish: $(VENV)/installed  ## copy the results of make paper to reports/ and quote them in the documents
@@ -76,7 +78,7 @@ publish: $(VENV)/installed  ## copy the results of make paper to reports/ and qu
 	  --variations $(VARIATIONS:%=results/%) \
 	  --paper workflow/paper.yaml --documents README.md REPRODUCIBILITY.md
 
-rulegraph: $(VENV)/installed  ## draw the rules for the README (needs graphviz)
+rulegraph: $(VENV)/installed  ## draw the rules for docs/changing.md (needs graphviz)
 	$(SNAKEMAKE) --rulegraph | dot -Tsvg -o reports/rulegraph.svg
 
 clean:  ## remove the environment and caches; data and results stay

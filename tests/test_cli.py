@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from snap.cli.main import main
+from snap.data.datasets import PAPER_DATASETS, checksum
 
 TRAIN = ["train", "--dataset", "Synthetic", "--configuration", "sigmoid-sigmoid-neuron"]
 PAIR = ["--lambda", "4", "--eta", "0.1", "--alpha", "0.3", "--hidden", "16"]
@@ -77,6 +78,20 @@ def test_divergence_is_reported_not_raised(folder, capsys):
     assert json.loads(out)["accuracy"] is None
 
 
+def test_a_sequence_that_diverges_in_its_first_task(folder, capsys):
+    wild = ["--lambda", "1", "--eta", "1", "--alpha", "1e30", "--protocol", "text", "--hidden", "4"]
+    options = ["--experiment", "sequential", "--train-limit", "300", "--engine", "torch"]
+    arguments = ["train", "--dataset", "Synthetic", "--configuration"]
+    code, out, _ = snap(
+        *arguments, "exponential-exponential-neuron", *wild, *options, *folder, capsys=capsys
+    )
+    assert code == 0
+    head, *rows = out.split("after each task:\n")[1].split("tasks took")[0].splitlines()
+    assert head.split() == ["0+1", "2+3", "4+5", "6+7", "8+9"]
+    assert [row.split()[0] for row in rows] == ["untrained"]
+    assert "diverged: weights stopped being finite at sample" in out
+
+
 def test_sgd(folder, capsys):
     arguments = ["train", "--dataset", "Synthetic", "--configuration", "linear-linear"]
     options = ["--learner", "sgd", "--alpha", "0.1", "--epochs", "1", "--json"]
@@ -93,6 +108,18 @@ def test_data_commands(tmp_path, capsys):
     assert snap("data", "fetch", *here, capsys=capsys)[0] == 0
     code, out, _ = snap("data", "verify", *here, capsys=capsys)
     assert (code, out) == (0, "Synthetic: verified\n")
+
+
+def test_a_stamp_has_every_dataset_that_was_fetched(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("snap.data.store.fetch", lambda dataset, *_: f"{dataset}: fetched")
+    stamp = tmp_path / "verified.txt"
+    code, out, _ = snap(
+        "data", "fetch", "--stamp", str(stamp), "--dir", str(tmp_path), capsys=capsys
+    )
+    assert code == 0
+    names = [line.split(":")[0] for line in out.splitlines()]
+    assert names == list(PAPER_DATASETS)
+    assert stamp.read_text() == "".join(f"{checksum(name)}  {name}\n" for name in names)
 
 
 def test_lists(capsys):

@@ -110,12 +110,34 @@ def test_the_lock_stays_if_slurm_does_not_answer(workspace, tmp_path_factory):
 
 def test_make_starts_run_py_without_a_shell():
     """A shell in between would not pass on signals."""
-    for target in ("reproduce", "paper"):
+    for target, runs in (("reproduce", 1), ("paper", 1), ("variations", 3)):
         command = ["make", "--dry-run", "--always-make", target, "PROFILE=profiles/slurm"]
         lines = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout.splitlines()
-        (line,) = [line for line in lines if "workflow/run.py" in line]
-        assert line.startswith(".venv/bin/python workflow/run.py ")
-        assert line.endswith(" --workflow-profile profiles/slurm")
-        assert not set(line) & set("$;&|<>'\"`")
+        commands = [line for line in lines if "workflow/run.py" in line]
+        assert len(commands) == runs
+        for line in commands:
+            assert line.startswith(".venv/bin/python workflow/run.py ")
+            assert line.endswith(" --workflow-profile profiles/slurm")
+            assert not set(line) & set("$;&|<>'\"`")
+
+
+@pytest.mark.parametrize(
+    ("given", "passes"),
+    [
+        (["--cores", "2"], ["pairs --cores 2", "all --cores 2"]),
+        (["tables", "--cores", "2"], ["pairs --cores 2", "tables --cores 2"]),
+        ([], ["pairs", "all"]),
+    ],
+)
+def test_run_py_makes_the_pairs_and_then_its_target(tmp_path, given, passes):
+    (tmp_path / "snakemake.py").write_text("import sys\nprint(*sys.argv[1:])\n")
+    done = subprocess.run(
+        [sys.executable, ROOT / "workflow/run.py", *given],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout.splitlines()) == (0, passes)

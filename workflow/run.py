@@ -1,7 +1,8 @@
 """Run the workflow for make: clean up after a killed run, then run Snakemake in two passes.
 
-In the second pass, the jobs that depend on a selection run only if the selection changed. In a
-single pass Snakemake would run them after every search, although nothing would be trained twice.
+The passes make the pairs and then everything, or the target that the first argument names. In the
+second pass, the jobs that depend on a selection run only if the selection changed. In a single pass
+Snakemake would run them after every search, although nothing would be trained twice.
 
 The terminal sends Ctrl-C to Snakemake and its jobs. SIGTERM is passed on to them as SIGINT, because
 on SIGTERM Snakemake would wait for its jobs to finish, which may take hours.
@@ -18,17 +19,18 @@ from pathlib import Path
 import psutil
 import recover
 
-PASSES = ("pairs", "all")
 received: list[int] = []  # signals received that stop this run
 
 
-def main(options: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    named = bool(arguments) and not arguments[0].startswith("-")
+    last, options = (arguments[0], arguments[1:]) if named else ("all", arguments)
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
     if code := recover.main():
         return code
     codes = []
-    for target in PASSES:
+    for target in ("pairs", last):
         before = time.time()
         process = subprocess.Popen([sys.executable, "-m", "snakemake", target, *options])
         if received:  # a signal that arrived before the process had started

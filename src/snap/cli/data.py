@@ -51,11 +51,12 @@ def _fetch(options: argparse.Namespace) -> None:
     def say(line: str) -> None:
         print(line, file=sys.stderr)
 
-    for dataset in options.dataset or PAPER_DATASETS:
+    datasets = options.dataset or PAPER_DATASETS
+    for dataset in datasets:
         root = options.dir or store.default_folder()
         print(store.fetch(dataset, root, options.given, say))
     if options.stamp:
-        lines = [f"{checksum(name)}  {name}\n" for name in options.dataset or ()]
+        lines = [f"{checksum(name)}  {name}\n" for name in datasets]
         write_atomically(options.stamp, "".join(lines).encode())
 
 

@@ -120,11 +120,11 @@ def _report(result: Any) -> str:
     """A result as text."""
     lines = [result.trial.text.replace(",", "  ")]
     if result.matrix is not None:
-        tasks = result.trial.experiment.tasks[: max(len(result.matrix) - 1, 1)]
-        names = ["+".join(map(str, task)) for task in tasks]
+        names = ["+".join(map(str, task)) for task in result.trial.experiment.tasks]
+        labels = ["untrained", *names][: len(result.matrix)]  # fewer if it diverged
         lines.append("accuracy on the classes of each task, after each task:")
         lines.append("           " + "".join(f"{name:>8}" for name in names))
-        for row, label in zip(result.matrix, ["untrained", *names], strict=True):
+        for row, label in zip(result.matrix, labels, strict=True):
             lines.append(f"{label:>10} " + "".join(f"{value:8.3f}" for value in row))
         ended = [
             f"{n} epoch{'s' if n > 1 else ''}{'' if reached else ' (not reached)'}"
