@@ -8,7 +8,7 @@ import pytest
 from snap import Iid, Protocol, Sequential, SnapError, Trial, train_from
 from snap.engines import ACCELERATORS, population_class, resolve
 from snap.experiments import run
-from snap.growth import FOCUSES, GROWTHS
+from snap.growth import FOCUSES, GROWTHS, plasticity
 from snap.learners import HEBBIAN, SGD
 from snap.protocol import SWITCHES
 
@@ -62,6 +62,12 @@ def test_hebbian(tiny_samples, name, protocol, lambda_, dtype, count, tolerance)
 def test_sgd(tiny_samples, configuration, protocol, dtype, count, tolerance):
     trial = Trial(configuration, 0.1, learner="sgd", protocol=protocol, hidden=HIDDEN)
     compare(trial, tiny_samples, count, dtype, tolerance)
+
+
+def test_every_growth_has_a_formula_of_its_own():
+    """The last branch of `plasticity` takes any number: a forgotten formula would be linear."""
+    values = {name: plasticity(GROWTHS.index(name), 0.3, 0.3, 1.0) for name in GROWTHS}
+    assert len(set(values.values())) == len(GROWTHS), values
 
 
 @pytest.mark.parametrize("draw", range(40))

@@ -16,9 +16,10 @@ from PIL import Image
 from little_run import as_in_the_paper, rows_of, write
 from snap.cli.main import main
 from snap.errors import SnapError
+from snap.growth import GROWTHS
 from snap.protocol import LADDER
 from snap.report import catalog
-from snap.report.figures import base, draw
+from snap.report.figures import base, draw, overview
 from snap.report.figures.growth import measured_growth
 from snap.report.figures.sequence import progress
 from snap.report.figures.weights import mosaic
@@ -207,9 +208,17 @@ def test_text_of_the_configuration_is_not_typeset_as_mathematics(tmp_path):
     named = r"quick (reduced: grid $\frac{1$ more)"
     tables = write(tmp_path, rows(), named)
     kind, request = drawing(tables, "network")
-    stem = tmp_path / "network.png"
-    base.save(draw(kind, request), kind, "network", request, "", stem)
-    assert stem.stat().st_size
+    base.save(draw(kind, request), kind, "network", request, "", tmp_path)
+    assert (tmp_path / "network.png").stat().st_size
+
+
+def test_the_finding_names_every_growth(monkeypatch):
+    """Also one that was added."""
+    monkeypatch.setattr(overview, "GROWTHS", (*GROWTHS, "bounded"))
+    names = [f"{growth}-linear-neuron" for growth in overview.GROWTHS]
+    data = pd.DataFrame({"configuration": names, "lambda": 4.0, "mean": 0.5})
+    for growth in overview.GROWTHS:
+        assert f"{growth} hidden growth 50% (λ = 4)" in overview._best(data)
 
 
 def test_the_best_lambda_is_shown_and_named(whole):
@@ -255,9 +264,7 @@ def test_a_figure_of_a_reduced_run_says_so(tmp_path):
         tables = write(tmp_path / named[:5], made, named)
         kind, request = drawing(tables, "iid")
         drawn = draw(kind, request)
-        base.save(
-            drawn, catalog.find("iid")[0], "iid", request, "", tmp_path / named[:5] / "iid.png"
-        )
+        base.save(drawn, catalog.find("iid")[0], "iid", request, "", tmp_path / named[:5])
         texts = [text.get_text() for text in drawn.figure.texts]
         assert any("five samples" in text for text in texts) == ("reduced" in named)
 
@@ -267,8 +274,7 @@ def test_the_same_tables_give_the_same_files(whole, tmp_path):
         kind, request = drawing(whole, "sequential")
         with base.looks(STYLE):
             drawn = draw(kind, request)
-            stem = tmp_path / folder / "sequential.png"
-            base.save(drawn, catalog.find("sequential")[0], "sequential", request, "c", stem)
+            base.save(drawn, kind, "sequential", request, "c", tmp_path / folder)
     for suffix in ("png", "pdf", "csv", "json"):
         one, two = (tmp_path / f / f"sequential.{suffix}" for f in ("one", "two"))
         assert one.read_bytes() == two.read_bytes(), suffix

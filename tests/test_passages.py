@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+
+import pandas as pd
+import pytest
 
 import little_run
 from report_folder import provenance
 from snap.protocol import REFERENCE, SWITCHES, TEXT
 from snap.publishing.passages import MAKERS
+from snap.report.result_tables import as_good
 
 WHO = {"learner": "hebbian", "dataset": "MNIST", "configuration": "linear-linear"}
 
@@ -44,6 +49,16 @@ def test_pairs_that_agree_with_the_paper_or_are_at_the_edge_of_the_grid(tmp_path
     assert made.splitlines()[-1] == "| MNIST | linear-linear | 1 | 1 | 0 | 1 | 2 to 2 | 1 |"
 
 
+@pytest.mark.parametrize("best", [0.9, 0.6282, 0.4321, 1.0])
+def test_as_good_does_not_depend_on_rounding_errors(best):
+    """A difference of exactly 0.02 is never as good, one of a sample of 10,000 less always is."""
+    accuracies = pd.Series([best, round(best - 0.0199, 4), round(best - 0.02, 4), math.nan])
+    assert as_good(accuracies, best).tolist() == [True, True, False, False]
+    assert [bool(as_good(float(accuracy), best)) for accuracy in accuracies] == [
+        *as_good(accuracies, best)
+    ]
+
+
 def test_cost_of_a_run_that_continues_another(tmp_path):
     little_run.write(tmp_path / "tables", little_run.rows_of(little_run.as_in_the_paper()))
     seeds = {"seeds": [0, 1]}
@@ -61,7 +76,8 @@ def test_cost_of_a_run_that_continues_another(tmp_path):
     assert "took 12 min on 2 cores of A Processor @ 2.60GHz: " in cost([last])
     both = cost([first])
     assert "took 2 h 06 min (2 h 00 min on 2 cores of Another and 6 min on 2 cores of A" in both
-    assert "3.2 core hours of training" in both
+    assert "3.2 core hours of training. We measured 2.8 ms per sample" in both
+    assert both.endswith(" days on one core.")
 
 
 def test_the_papers_own_pairs(tmp_path):

@@ -5,7 +5,7 @@ A growth function says how far a weight moves, given the update a learning rule 
 
 `plasticity` is the only place with these formulas. It uses arithmetic alone, so that the same
 lines run on torch tensors and, compiled, on numba's scalars. To add a growth function, add its
-name to GROWTHS and its formula to `plasticity`.
+name to GROWTHS, its number to the constants below, and its formula to `plasticity`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 GROWTHS = ("linear", "sigmoid", "exponential")
-LINEAR, SIGMOID, EXPONENTIAL = range(3)
+LINEAR, SIGMOID, EXPONENTIAL = range(len(GROWTHS))
 
 FOCUSES = ("neuron", "synapse")
 
@@ -27,5 +27,5 @@ def plasticity(growth: int, strength: Any, capped: Any, one: Any) -> Any:
         return strength * (one - capped)  # eq:s-snap and eq:n-snap
     elif growth == EXPONENTIAL:
         return strength  # eq:exp_growth_der_diff
-    else:
+    else:  # LINEAR: a test checks that no other growth ends here
         return one  # eq:linear_growth_integral

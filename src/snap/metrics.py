@@ -2,6 +2,7 @@
 
 R is the accuracy matrix of a sequence of T tasks: R[i, j] is the test accuracy on the classes of
 task j after the first i tasks were learned, so R has T + 1 rows and R[0] is the untrained network.
+Tasks are counted from zero: j = 0, …, T − 1.
 Accuracy is always the argmax over all outputs against the label; no task identity is given.
 """
 
@@ -38,7 +39,7 @@ def average_accuracy(matrix: NDArray[Any]) -> float:
 def forgetting(matrix: NDArray[Any]) -> float:
     """Mean over all but the last task of its best accuracy minus its accuracy at the end.
 
-    mean_{j < T} ( max_{1 ≤ i < T} R[i, j] − R[T, j] ); 0 for a single task.
+    mean_{j < T − 1} ( max_{1 ≤ i < T} R[i, j] − R[T, j] ); 0 for a single task.
     """
     if matrix.shape[1] < 2:
         return 0.0

@@ -88,7 +88,7 @@ def _figure(options: argparse.Namespace) -> None:
     with base.looks(style):
         drawn = draw(kind, drawing)
         caption = options.caption.read_text()
-        base.save(drawn, kind, options.name, drawing, caption, options.output)
+        base.save(drawn, kind, options.name, drawing, caption, options.output.parent)
 
 
 def _tables(options: argparse.Namespace) -> None:
@@ -108,7 +108,7 @@ def _claims(options: argparse.Namespace) -> None:
     from snap.report.frames import Tables
 
     paper = yaml.safe_load(options.paper.read_text())
-    full = reduced.is_full(json.loads(options.config))
+    full = reduced.trains_fully(json.loads(options.config))
     verdicts = claims.judge(claims.load(options.claims), Tables(options.tables), paper, full)
     claims.write(verdicts, options.output, options.output.with_suffix(".csv"))
 

@@ -21,7 +21,7 @@ def words(config: Mapping[str, Any]) -> str:
     return ", ".join(reductions(config))
 
 
-def is_full(config: Mapping[str, Any]) -> bool:
+def trains_fully(config: Mapping[str, Any]) -> bool:
     """Whether each trial learns as much as the paper's; the number of trials does not matter."""
     return not _trained_less(config)
 

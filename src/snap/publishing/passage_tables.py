@@ -17,7 +17,8 @@ from snap.report.result_tables import (
     SAME,
     UNTRIED,
     WORSE,
-    optimum,
+    as_good,
+    compared_with_paper,
     printed_pair,
 )
 
@@ -96,7 +97,7 @@ def pairs(folder: Path, paper: Paper) -> str:
             who = {"learner": HEBBIAN.name, "dataset": dataset, "configuration": configuration}
             chosen, searched = only(tables.selected, **who), only(tables.search, **who)
             marks = Counter(
-                optimum(
+                compared_with_paper(
                     only(chosen, lambda_=lambda_),
                     only(searched, lambda_=lambda_),
                     printed_pair(printed[configuration], lambda_),
@@ -104,7 +105,7 @@ def pairs(folder: Path, paper: Paper) -> str:
                 for lambda_ in chosen["lambda"]
             )
             flat = [
-                int((only(searched, lambda_=lambda_)["accuracy"] > best - AS_GOOD).sum())
+                int(as_good(only(searched, lambda_=lambda_)["accuracy"], best).sum())
                 for lambda_, best in zip(chosen["lambda"], chosen["accuracy"], strict=True)
             ]
             counts = [str(marks[mark]) for mark in (SAME, CLOSE, WORSE, UNTRIED)]

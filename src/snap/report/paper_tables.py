@@ -190,14 +190,14 @@ NOTATION = (
     ("Hidden layer", "η", r"\eta", "strength of the orthogonality term", "Trial.eta"),
     ("Output layer", "V_ci", "V_{ci}", "weight from hidden neuron i to class c", "V"),
     ("Output layer", "ŷ_c", r"\hat{y}_c", "1 for the class of the label, 0 for others", "y"),
-    ("Output layer", "ỹ_c", r"\tilde{y}_c", "what the network says for class c", "output"),
+    ("Output layer", "ỹ_c", r"\tilde{y}_c", "the network's output for class c", "output"),
     ("Weight update", "r_ij", "r_{ij}", "what the learning rule asks for", "r"),
     ("Weight update", "α", r"\alpha", "learning rate, the same in both layers", "Trial.alpha"),
     (
         "Weight update",
         "δW_ij",
         r"\delta W_{ij}",
-        "update before growth has its say: α times r",
+        "update before plasticity is applied: α times r",
         "Trial.alpha * r",
     ),
     (

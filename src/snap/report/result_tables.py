@@ -22,6 +22,16 @@ TEXT_ETA = (0.7, 0.3, 0.1, 0.03, 0.001)
 TEXT_ALPHA = (0.3, 0.1, 0.03, 0.01, 0.003)
 
 AS_GOOD = 0.02  # a smaller difference in accuracy is noise
+
+
+def as_good(accuracy: Any, best: Any) -> Any:
+    """Whether an accuracy is less than AS_GOOD below the best; False without an accuracy.
+
+    Rounding removes the error of the subtraction, which would decide at exactly AS_GOOD.
+    """
+    return round(best - accuracy, 9) < AS_GOOD
+
+
 SAME, CLOSE, WORSE, UNTRIED = "✓", "≈", "✗", "∉"
 MARKS = {
     SAME: "the same pair",
@@ -71,7 +81,7 @@ def pairs(
     except GapError:
         searched = selected.iloc[:0]  # nothing was searched
     optima = {
-        (lambda_, configuration): optimum(
+        (lambda_, configuration): compared_with_paper(
             only(selected, configuration=configuration, lambda_=lambda_),
             only(searched, configuration=configuration, lambda_=lambda_),
             printed_pair(printed.get(configuration, {}), lambda_),
@@ -102,7 +112,7 @@ def printed_pair(by_lambda: Mapping[Any, Sequence[float]], lambda_: float) -> Pa
     return None
 
 
-def optimum(selected: Frame, searched: Frame, papers: Pair | None) -> Optimum:
+def compared_with_paper(selected: Frame, searched: Frame, papers: Pair | None) -> Optimum:
     """Compare the pair selected for a cell with the paper's; the frames hold that cell's rows."""
     if not len(selected):
         return Optimum("missing", None, papers)
@@ -120,7 +130,7 @@ def optimum(selected: Frame, searched: Frame, papers: Pair | None) -> Optimum:
         return Optimum(status, ours, papers, UNTRIED)
     # As in the selection, a pair has no accuracy if it diverged with any seed.
     accuracy = theirs["accuracy"].mean(skipna=False)
-    close = abs(float(row["accuracy"]) - float(accuracy)) < AS_GOOD
+    close = as_good(float(accuracy), float(row["accuracy"]))
     return Optimum(status, ours, papers, CLOSE if close else WORSE)
 
 
@@ -159,8 +169,8 @@ def _pairs_caption(
     absent = sum(optimum.status == "missing" for optimum in optima)
     agree = counts[SAME] + counts[CLOSE]
     return (
-        f"{start}, and then the paper's where it is another. {agree} of {len(optima)} agree (✓ or"
-        f" ≈). {marks}; – all pairs diverged: {lost}; missing: {absent}."
+        f"{start}, followed by the paper's pair where it differs. {agree} of {len(optima)} agree"
+        f" (✓ or ≈). {marks}; – all pairs diverged: {lost}; missing: {absent}."
         f" {_beyond_the_text(printed)} {run}"
     )
 

@@ -186,7 +186,7 @@ def percent(value: float) -> str:
     return f"{value:.0%}"
 
 
-def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, stem: Path) -> None:
+def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, folder: Path) -> None:
     """Write the figure as PNG and PDF, its data as CSV, and its description as JSON."""
     run = drawing.tables.run
     drawn.figure.draw_without_rendering()
@@ -212,11 +212,11 @@ def save(drawn: Drawn, kind: Kind, name: str, drawing: Drawing, caption: str, st
         metadata = {"pdf": {"CreationDate": None}, "png": {"Software": None}}[suffix]
         drawn.figure.savefig(buffer, format=suffix, metadata=metadata, bbox_inches="tight")
         content = smaller(buffer.getvalue()) if suffix == "png" else buffer.getvalue()
-        write_result(stem.with_name(f"{name}.{suffix}"), content)
+        write_result(folder / f"{name}.{suffix}", content)
     plt.close(drawn.figure)
     table = drawn.data.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-    write_result(stem.with_name(f"{name}.csv"), table.encode())
-    write_result(stem.with_name(f"{name}.json"), json.dumps(about, indent=1).encode())
+    write_result(folder / f"{name}.csv", table.encode())
+    write_result(folder / f"{name}.json", json.dumps(about, indent=1).encode())
 
 
 def _note(figure: Figure, text: str) -> None:

@@ -18,9 +18,9 @@ FAN_IN = 64
 
 def measured_growth(growth: str, protocol: str, presentations: int, rate: float) -> list[float]:
     """Strength of a neuron that sees the same input repeatedly, computed by the cpu engine."""
-    focus = f"{growth}-linear-neuron" if growth != "linear" else "linear-linear"
+    name = f"{growth}-linear-neuron" if growth != "linear" else "linear-linear"
     trial = Trial(
-        Configuration.parse(focus),
+        Configuration.parse(name),
         alpha=rate,
         lateral_inhibition=1,
         eta=0,

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from snap.growth import GROWTHS
 from snap.learners import HEBBIAN, LEARNERS, SGD
 from snap.numbers import number_text
 from snap.report.figures.base import (
@@ -58,7 +59,7 @@ def _against_lambda(
 def _best(data: Frame) -> str:
     """The best configuration of each hidden growth, in words."""
     parts = []
-    for growth in ("sigmoid", "linear", "exponential"):
+    for growth in GROWTHS:
         rows = data[data["configuration"].str.startswith(f"{growth}-")].dropna(subset=["mean"])
         if len(rows):
             top = rows.sort_values("mean").iloc[-1]
@@ -68,7 +69,7 @@ def _best(data: Frame) -> str:
     return ", ".join(parts) if parts else "no result"
 
 
-def _both_datasets(drawing: Drawing, frame: Frame, value: str, what: str) -> Drawn:
+def _panel_per_dataset(drawing: Drawing, frame: Frame, value: str, what: str) -> Drawn:
     datasets = drawing.tables.datasets
     figure, axes = panels(1, len(datasets), 4.0, sharey=True)
     parts, gaps, findings = [], [], []
@@ -85,13 +86,13 @@ def _both_datasets(drawing: Drawing, frame: Frame, value: str, what: str) -> Dra
 
 
 def iid(drawing: Drawing) -> Drawn:
-    return _both_datasets(
+    return _panel_per_dataset(
         drawing, drawing.tables.iid, "accuracy", "Test accuracy on i.i.d. data against λ"
     )
 
 
 def sequential(drawing: Drawing) -> Drawn:
-    return _both_datasets(
+    return _panel_per_dataset(
         drawing,
         drawing.tables.sequential,
         "accuracy",

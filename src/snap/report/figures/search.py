@@ -28,7 +28,7 @@ from snap.report.figures.base import (
     panels,
 )
 from snap.report.frames import Frame, only, over_seeds
-from snap.report.result_tables import AS_GOOD, printed_pair
+from snap.report.result_tables import AS_GOOD, as_good, printed_pair
 
 # Markers of a landscape. The dark rim keeps them visible on every colour and in the legend.
 RIM = [withStroke(linewidth=3.2, foreground="#222222")]
@@ -86,7 +86,7 @@ def landscape(drawing: Drawing) -> Drawn:
             if given is not None and given[0] in etas and given[1] in alphas:
                 _mark(axis, etas, alphas, given, PRINTED)
                 inside += 1
-                near += bool(grid.loc[given[0], given[1]] >= grid.max(axis=None) - AS_GOOD)
+                near += bool(as_good(grid.loc[given[0], given[1]], grid.max(axis=None)))
             chosen = only(
                 tables.selected,
                 learner=HEBBIAN.name,
@@ -105,7 +105,7 @@ def landscape(drawing: Drawing) -> Drawn:
     _landscape_legend(figure, axes, drawing, colors)
     finding = (
         f"{drawing.one}: accuracy of every pair (η, α). Of the paper's own pairs, {inside} lie on"
-        f" the grid, and {near} of these are within 2 points of the best."
+        f" the grid, and {near} of these are within {100 * AS_GOOD:g} points of the best."
     )
     return Drawn(figure, frame.assign(dataset=drawing.one), finding, gaps)
 

@@ -26,7 +26,7 @@ from snap.report.figures.base import (
 )
 from snap.report.frames import Frame, only, over_seeds
 
-BEST = (  # the five of fig:mnist_hebb_combined_Forget_Model_Performance
+SHOWN_IN_PAPER = (  # the five of fig:mnist_hebb_combined_Forget_Model_Performance
     "exponential-exponential-neuron",
     "exponential-linear-neuron",
     "sigmoid-linear-neuron",
@@ -59,7 +59,7 @@ def sgd(drawing: Drawing) -> Drawn:
 
 
 def _present(drawing: Drawing) -> list[str]:
-    return [name for name in BEST if name in drawing.tables.configurations(HEBBIAN.name)]
+    return [name for name in SHOWN_IN_PAPER if name in drawing.tables.configurations(HEBBIAN.name)]
 
 
 def progress(curve: Frame) -> Frame:
