@@ -67,15 +67,18 @@ load: $(VENV)/installed  ## measure the workflow with 20 seeds
 	$(BIN)/python tests/load.py
 
 VARIATIONS := validation judged-on-test paper-pairs
+# Of these, only the search is run.
+SEARCHES := union union-code
 variations: $(VENV)/installed  ## after make paper: run it with other choices
 	$(foreach name,$(VARIATIONS),$(call run,tables --configfile workflow/variations/$(name).yaml))
+	$(foreach name,$(SEARCHES),$(call run,searches --configfile workflow/variations/$(name).yaml))
 
 restore: $(VENV)/installed  ## restore the published trials, all but the ladder and the portraits, for make paper
 	$(BIN)/snap restore reports/paper
 
 publish: $(VENV)/installed  ## copy the results of make paper to reports/ and quote them in the documents
 	$(BIN)/snap report publish --folder results/paper --to reports/paper \
-	  --variations $(VARIATIONS:%=results/%) \
+	  --variations $(VARIATIONS:%=results/%) $(SEARCHES:%=results/%) \
 	  --paper workflow/paper.yaml --documents README.md REPRODUCIBILITY.md
 
 rulegraph: $(VENV)/installed  ## draw the rules for docs/changing.md (needs graphviz)

@@ -38,23 +38,38 @@ include: "workflow/rules/progress.smk"
 
 rule pairs:
     input:
-        SEARCHED,
-        SELECTED,
+        [PARTS[run][table] for run in PLANS for table in ("search", "selected")],
+
+
+rule searches:
+    input:
+        collect(TABLE, run=PLANS, table=["search", "selected"]),
 
 
 rule tables:
     input:
-        PARTS,
-        collect(WEIGHTS, dataset=PLAN.datasets),
-        collect(TABLE, table=TABLES),
-        CHECKED,
+        [parts for run in PLANS for parts in PARTS[run].values()],
+        collect(WEIGHTS, run=PLANS, dataset=PLAN.datasets),
+        collect(TABLE, run=PLANS, table=TABLES),
+        collect(CHECKED, run=PLANS),
 
 
 rule all:
     default_target: True
     input:
         rules.tables.input,
-        collect(FIGURE, figure=FIGURES, form=["png", "pdf", "csv", "json"]),
-        collect(PAPER_TABLE, name=PAPER_TABLES, form=["csv", "md", "tex", "json"]),
-        collect(CLAIMS, form=["json", "csv"]),
-        PAGE,
+        collect(FIGURE, run=MAIN, figure=FIGURES, form=["png", "pdf", "csv", "json"]),
+        collect(
+            FIGURE,
+            run=OTHERS,
+            figure=OTHER_FIGURES,
+            form=["png", "pdf", "csv", "json"],
+        ),
+        collect(
+            PAPER_TABLE,
+            run=PLANS,
+            name=PAPER_TABLES,
+            form=["csv", "md", "tex", "json"],
+        ),
+        collect(CLAIMS, run=PLANS, form=["json", "csv"]),
+        collect(PAGE, run=MAIN),

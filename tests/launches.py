@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from snap.data.samples import Samples
 from snap.engines.torch_population import TorchPopulation
-from snap.experiments import initial_weights
+from snap.initial import initial_weights
 from snap.trial import Configuration, Trial
 
 FREE = ("empty", "detach", "_unsafe_view", "lift_fresh")

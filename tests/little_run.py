@@ -97,6 +97,8 @@ def _trial(given: dict[str, Any], shift: float, worse: bool) -> dict[str, list[d
         "accuracy": (given["sequential"] or 0) + shift,
         "average_accuracy": (given["sequential"] or 0) + shift,
         "forgetting": 0.5 if worse else given["forgetting"],
+        "forgetting_known": 0.4 if worse else given["forgetting"] / 2,
+        "forgetting_own": 0.3 if worse else given["forgetting"] / 4,
         "backward_transfer": -0.5,
         "forward_transfer": 0.0,
     }

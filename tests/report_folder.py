@@ -160,14 +160,17 @@ def _verdict(
                 "value": 0.3731,
                 "wanted": "at least 0.05",
                 "outcome": "reproduced",
+                "afterwards": False,
             },
             {
                 "what": "accuracy of exponential growth",
                 "value": None,
                 "wanted": "below 0.3",
                 "outcome": UNTESTED,
+                "afterwards": True,
             },
         ],
+        "details": ["neuron_norm"],
     }
 
 

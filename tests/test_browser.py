@@ -178,7 +178,7 @@ def url(request, tmp_path_factory) -> str:
         assert path.is_file(), f"SNAP_REPORT names {path}, which does not exist"
         return path.as_uri()
     run = report_folder.build(tmp_path_factory.mktemp("run"))
-    page.write(run.folder, run.page, run.figures, run.tables)
+    page.write(run.folder, run.page, page.Contents(run.figures, run.tables))
     return run.page.as_uri()
 
 

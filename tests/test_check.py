@@ -81,3 +81,14 @@ def test_a_table_that_differs_from_the_plan_is_named(tables, tmp_path, name, cha
 def test_tables_of_another_configuration_are_refused(tables, changes):
     with pytest.raises(SnapError, match="do not match the configuration"):
         check(plan(**changes), tables)
+
+
+@pytest.mark.parametrize("name", ["search", "selected", "sequential"])
+def test_a_row_that_is_there_twice_is_named(tables, tmp_path, name):
+    folder = tmp_path / "tables"
+    shutil.copytree(tables, folder)
+    path = folder / f"{name}.csv"
+    path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
+    record_of(path).unlink()
+    with pytest.raises(SnapError, match=f"{name} contains 1 rows twice"):
+        check(plan(), folder)

@@ -348,7 +348,14 @@ def test_verdicts_are_written_as_json_and_csv(tmp_path):
     assert len(entries) == len(CLAIMS)
     keys = "id claim where figure dataset verdict reason numbers seeds tests".split()
     assert all(set(keys) <= set(entry) for entry in entries)
-    assert set(entries[0]["tests"][0]) == {"what", "value", "wanted", "outcome", "note"}
+    assert set(entries[0]["tests"][0]) == {
+        "what",
+        "value",
+        "wanted",
+        "outcome",
+        "note",
+        "afterwards",
+    }
     with (tmp_path / "claims.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == sum(len(claim.tests) for claim in CLAIMS)

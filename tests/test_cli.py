@@ -52,6 +52,8 @@ def test_train_sequential_json(folder, capsys):
         "forgetting",
         "backward_transfer",
         "forward_transfer",
+        "forgetting_known",
+        "forgetting_own",
     }
 
 

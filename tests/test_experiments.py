@@ -11,7 +11,8 @@ import pytest
 from snap import Iid, Sequential, SnapError, Trial
 from snap.data.samples import Samples
 from snap.engines.cpu_population import CpuPopulation
-from snap.experiments import initial_weights, random_stream, run
+from snap.experiments import run
+from snap.initial import initial_weights, random_stream
 from snap.learners import HEBBIAN, LEARNERS
 
 SEQUENCE = Sequential(threshold=0.8, max_epochs=3, curve_every=100)

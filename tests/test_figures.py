@@ -58,10 +58,17 @@ def rows(numbers=None) -> dict[str, list[dict]]:
     for dataset in DATASETS:
         for step, (switch, protocol) in enumerate(LADDER):
             merged["ladder"].append(
-                {"dataset": dataset, "configuration": "linear-linear", "step": step}
+                {"learner": "hebbian", "dataset": dataset, "configuration": "linear-linear"}
+                | {"step": step}
                 | {"switch": switch, "protocol": protocol.text, "lambda": 16, "seed": 0}
                 | {"iid_accuracy": step / 10 or None, "iid_diverged": None if step else 7}
                 | {"sequential_accuracy": step / 20, "forgetting": 0.1}
+            )
+        for step, switch in enumerate(("", "alpha", "sgd_initial_weights")):
+            merged["ladder"].append(
+                {"learner": "sgd", "dataset": dataset, "configuration": "linear-linear"}
+                | {"step": step, "switch": switch, "protocol": "reference", "alpha": 0.005}
+                | {"seed": 0, "iid_accuracy": 0.9, "sequential_accuracy": 0.2, "forgetting": 0.9}
             )
     for state in merged["consolidation"]:
         state |= {f"p{p}": p / 100 for p in (0, 5, 25, 50, 75, 95, 100)}

@@ -75,7 +75,7 @@ def run(tmp_path) -> Run:
 
 
 def written(run: Run) -> Reader:
-    page.write(run.folder, run.page, run.figures, run.tables)
+    page.write(run.folder, run.page, page.Contents(run.figures, run.tables))
     return Reader(run.page.read_text())
 
 
@@ -131,7 +131,7 @@ def test_every_table_is_on_the_page(run, read):
 
 def test_links_are_relative_to_the_folder_of_the_page(run, tmp_path):
     output = tmp_path / "elsewhere" / "report.html"
-    page.write(run.folder, output, run.figures, run.tables)
+    page.write(run.folder, output, page.Contents(run.figures, run.tables))
     assert "../figures/headline.csv" in Reader(output.read_text()).values("href")
 
 
@@ -215,9 +215,10 @@ def with_text(run: Run, text: str) -> Reader:
     run.change("figures/headline.json", **words)
     run.change("paper_tables/growth.json", title=text, caption=text, columns=[text] * 6)
     run.change("paper_tables/growth.json", rows=[[text] * 6])
-    test = {"what": text, "value": text, "wanted": text, "outcome": text}
+    test = {"what": text, "value": text, "wanted": text, "outcome": text, "afterwards": True}
     run.change("claims.json", id=text, claim=text, where=text, dataset=text, reason=text)
     run.change("claims.json", numbers=text, seeds=text, figure=text, tests=[test])
+    run.change("claims.json", details=[text])
     run.change("provenance.json", reduced=text, run=text, platform=text, date=text)
     run.change("provenance.json", config={"run": text, text: [text], "protocol": text})
     run.change("provenance.json", versions={text: text}, git={"commit": text, "changed": True})

@@ -88,9 +88,70 @@ def test_the_papers_own_pairs(tmp_path):
     assert "| hebbian | linear-linear | 0.800 (λ = 16) | 0.500 (λ = 16) | 0.300 |" in made
 
 
-def test_switches_have_the_values_of_the_two_readings(tmp_path):
+def test_switches_have_the_values_of_the_readings(tmp_path):
     rows = MAKERS["switches"](tmp_path, {}).splitlines()[2:]
     for row, name in zip(rows, SWITCHES, strict=True):
-        switch, text, reference = (cell.strip() for cell in row.split("|")[1:4])
+        switch, text, reference, code = (cell.strip() for cell in row.split("|")[1:5])
         assert switch == f"`{name}`"
         assert (text, reference) == (getattr(TEXT, name), getattr(REFERENCE, name))
+        assert SWITCHES[name].code in code
+    assert any("rms-rows (hebbian), rms (sgd)" in row for row in rows)
+
+
+# The experiment as it was run
+
+OTHER = "readings/as-run/tables"
+
+
+def test_passages_without_the_other_reading_say_so(tmp_path):
+    little_run.run_of(tmp_path / "tables", little_run.as_in_the_paper())
+    for name in ("as-run", "best-as-run", "sensible-pairs"):
+        assert MAKERS[name](tmp_path, {"pairs": {}}) == "This has not been run."
+
+
+def test_both_readings_side_by_side(tmp_path):
+    little_run.run_of(tmp_path / "tables", little_run.as_in_the_paper())
+    worse = little_run.changed(("hebbian", "linear-linear", "forgetting", 0.6))
+    little_run.run_of(tmp_path / OTHER, worse)
+    made = MAKERS["forgetting"](tmp_path, {})
+    ours = "| `reference`, searched | MNIST | linear-linear | 16 | 0.300 | 0.150 | 0.075 |"
+    assert ours in made
+    assert "| as run | MNIST | linear-linear | 16 | 0.600 | 0.300 | 0.150 |" in made
+    printed = {"sgd_iid": {"MNIST": {"linear-linear": 0.9731}}}
+    made = MAKERS["sgd"](tmp_path, printed)
+    assert "| 0.9731 | 0.9490 / 0.9510 | 0.9490 / 0.9510 | 0.01 |" in made
+    made = MAKERS["as-run"](tmp_path, {})
+    assert made.splitlines()[3].startswith("| MNIST | 16 | .80 / .50 |")
+
+
+def test_the_papers_pairs_and_a_coordinate_wise_search_against_the_grid(tmp_path):
+    """η = 0.1 is best at α = 0.003, but the best pair of the grid has another η."""
+    accuracies = {(0.1, 0.003): 0.6, (0.3, 0.003): 0.5, (0.1, 0.03): 0.7, (0.3, 0.03): 0.8}
+    rows = [
+        WHO | {"lambda": 8.0, "eta": eta, "alpha": alpha, "seed": 0, "accuracy": accuracy}
+        for (eta, alpha), accuracy in accuracies.items()
+    ]
+    little_run.write(tmp_path / "variations/union-code", {"search": rows, "selected": rows[:1]})
+    for printed, counts in (((0.1, 0.03), "0 | 0 | 1"), ((0.3, 0.03), "1 | 1 | 0")):
+        paper = {"pairs": {"MNIST": {"linear-linear": {8: list(printed)}}}}
+        made = MAKERS["sensible-pairs"](tmp_path, paper).splitlines()[-1]
+        assert made == f"| `code` | MNIST | 1 | {counts} | 0 | 0.100 |"
+
+
+def test_the_ladder_of_sgd(tmp_path):
+    rungs = [("", 0.01, 0.91), ("alpha", 0.005, 0.6), ("sgd_initial_weights", 0.005, 0.3)]
+    rows = [
+        WHO
+        | {"learner": "sgd", "step": n, "switch": switch, "alpha": alpha, "seed": 0}
+        | {"iid_accuracy": accuracy}
+        for n, (switch, alpha, accuracy) in enumerate(rungs)
+    ]
+    little_run.write(tmp_path / "tables", {"ladder": rows})
+    printed = {"sgd_iid": {"MNIST": {"linear-linear": 0.35}}}
+    made = MAKERS["sgd-ladder"](tmp_path, printed).splitlines()[2:]
+    assert made == [
+        "| `reference`, α searched | 0.910 |",
+        "| α = 0.005 | 0.600 |",
+        "| and the code's initial weights | 0.300 |",
+        "| the paper | 0.350 |",
+    ]

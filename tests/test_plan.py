@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from snap import REFERENCE, TEXT, SnapError, Trial
+from snap import CODE, REFERENCE, TEXT, SnapError, Trial
 from snap.learners import HEBBIAN
 from snap.pipeline import specs
 from snap.pipeline.config import merge, read
@@ -127,7 +127,13 @@ def test_a_variation_shares_the_trials_that_its_choice_does_not_affect(variation
     base, plan = load(CONFIG), load(read([ROOT / "config.yaml", variation]))
     assert plan.run == variation.stem
     assert set(plan.all_cells) < set(base.all_cells)
-    changed = {"validation": {"search"}, "judged-on-test": {"sequential"}, "paper-pairs": set()}
+    changed = {
+        "validation": {"search"},
+        "judged-on-test": {"sequential"},
+        "paper-pairs": set(),
+        "union": set(),
+        "union-code": {"search", "iid", "sequential"},
+    }
     for stage, cell in product(("search", "iid", "sequential"), plan.all_cells):
         trials = {spec.trial(stage, cell, 0.1, 0.1, seed=0) for spec in (base, plan)}
         assert len(trials) == 1 + (stage in changed[plan.run])
@@ -194,13 +200,14 @@ def test_trials_in_specifications_can_be_parsed():
         assert seeds == plan.seeds(stage)
 
 
-def test_the_ladder_goes_from_text_to_reference_one_switch_at_a_time():
+def test_the_ladder_goes_from_text_to_code_one_switch_at_a_time():
     plan = load(CONFIG)
     (cell, *_) = plan.ladder_cells
     assert cell.lateral_inhibition == 16
     rungs = json.loads(specs.ladder(plan, cell))["rungs"]
     protocols = [Trial.parse(rung["iid"][0]).protocol for rung in rungs]
-    assert (protocols[0], protocols[-1]) == (TEXT, REFERENCE)
+    assert (protocols[0], protocols[-1]) == (TEXT, CODE)
+    assert REFERENCE in protocols
     for before, after, rung in zip(protocols, protocols[1:], rungs[1:], strict=False):
         differs = [
             name for name in vars(REFERENCE) if getattr(before, name) != getattr(after, name)
@@ -209,7 +216,8 @@ def test_the_ladder_goes_from_text_to_reference_one_switch_at_a_time():
 
 
 def test_ladder_and_portraits_skip_configurations_that_are_not_in_the_run():
-    plan = load(merge(CONFIG, {"lambdas": [1], "configurations": ["sigmoid-linear-neuron"]}))
+    changes = {"lambdas": [1], "configurations": ["sigmoid-linear-neuron"]}
+    plan = load(merge(CONFIG, changes | {"ladder": {"sgd_alpha": None}}))
     assert plan.ladder_cells == []
     assert [f[0] for f in plan.portrait_families("MNIST")] == ["sgd", "sgd", "sgd"]
     assert work_of(plan, "ladder") == []
@@ -340,4 +348,5 @@ def test_the_defaults_of_the_schema_equal_config_yaml():
         key: CONFIG[key] for key in ("datasets", "configurations", "lambdas", "grids", "sgd")
     }
     minimal |= {"search": {"grid": "text"}, "iid": {}, "sequential": {}}
+    minimal |= {"readings": CONFIG["readings"]}
     assert load(minimal).config == load(CONFIG).config

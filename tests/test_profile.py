@@ -11,7 +11,7 @@ import pytest
 
 from snap.learners import HEBBIAN
 from snap.pipeline.config import read
-from snap.pipeline.plan import Plan
+from snap.pipeline.readings import load_all
 from snap.pipeline.work import STAGES, work_of
 from workspace import ROOT, SMOKE, Workspace
 
@@ -90,12 +90,12 @@ def test_the_stated_numbers_of_jobs_are_right():
     """For `quick` and for the whole paper."""
     for preset, jobs in (("quick", "{} SLURM jobs"), (None, "paper: {} jobs")):
         overlay = [ROOT / f"workflow/presets/{preset}.yaml"] if preset else []
-        plan = Plan.load(
+        plans = load_all(
             read([ROOT / "config.yaml", *overlay]),
             ROOT / "workflow/schemas/config.schema.yaml",
             ROOT / "workflow/paper.yaml",
         )
-        submitted = sum(len(work_of(plan, stage)) for stage in STAGES)
+        submitted = sum(len(work_of(plan, stage)) for plan in plans.values() for stage in STAGES)
         assert jobs.format(submitted) in (PROFILE / "README.md").read_text()
 
 

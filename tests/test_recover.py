@@ -110,7 +110,7 @@ def test_the_lock_stays_if_slurm_does_not_answer(workspace, tmp_path_factory):
 
 def test_make_starts_run_py_without_a_shell():
     """A shell in between would not pass on signals."""
-    for target, runs in (("reproduce", 1), ("paper", 1), ("variations", 3)):
+    for target, runs in (("reproduce", 1), ("paper", 1), ("variations", 5)):
         command = ["make", "--dry-run", "--always-make", target, "PROFILE=profiles/slurm"]
         lines = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, check=True

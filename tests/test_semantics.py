@@ -15,7 +15,8 @@ import pytest
 
 from snap import Iid, Sequential, Trial, train_from
 from snap.data import store, synthetic
-from snap.experiments import initial_weights, random_stream, run
+from snap.experiments import run
+from snap.initial import initial_weights, random_stream
 from snap.learners import HEBBIAN, SGD
 from snap.trial import SEMANTICS
 

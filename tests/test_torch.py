@@ -8,7 +8,8 @@ import torch
 
 from snap import Iid, Sequential, SnapError, Trial, train_from
 from snap.engines.torch_population import TorchPopulation, step
-from snap.experiments import initial_weights, run
+from snap.experiments import run
+from snap.initial import initial_weights
 
 TRIALS = {
     "hebbian text": Trial("linear-linear", 0.1, 2, 0.1, protocol="text", hidden=8),

@@ -12,7 +12,7 @@ from snap import Configuration, Iid, Protocol, Sequential, SnapError, Trial
 from snap.growth import FOCUSES, GROWTHS
 from snap.learners import HEBBIAN, SGD
 from snap.numbers import number_text, parse_number
-from snap.protocol import REFERENCE, SWITCHES, TEXT
+from snap.protocol import CODE, REFERENCE, SWITCHES, TEXT
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 positive = st.floats(min_value=1e-300, max_value=1e300)
@@ -129,11 +129,13 @@ def test_any_mixture_of_switches_is_a_protocol(protocol):
     assert Protocol.parse(protocol.text) == protocol
 
 
-def test_the_named_protocols_differ_in_every_switch():
-    assert (TEXT.text, REFERENCE.text) == ("text", "reference")
+def test_every_switch_tells_two_readings_apart():
+    assert (TEXT.text, REFERENCE.text, CODE.text) == ("text", "reference", "code")
     for name, switch in SWITCHES.items():
         assert getattr(TEXT, name) == switch.values[0]
-        assert getattr(REFERENCE, name) == switch.reference != switch.values[0]
+        assert getattr(REFERENCE, name) == switch.reference
+        assert {switch.values[0], switch.reference, switch.code} <= set(switch.values)
+        assert len({switch.values[0], switch.reference, switch.code}) > 1
     assert {field.name for field in dataclasses.fields(Protocol)} == set(SWITCHES)
 
 

@@ -25,7 +25,7 @@ import yaml
 
 from snap.data.datasets import checksum
 from snap.errors import SnapError
-from snap.pipeline import published
+from snap.pipeline import published, specs
 from snap.pipeline.config import merge
 from snap.pipeline.restore import restore
 from snap.pipeline.rows import read_rows
@@ -62,9 +62,9 @@ def finished(tmp_path_factory) -> Workspace:
     jobs, trained = workspace.run("all")
     # 3 configurations × 2 λ, and 2 of SGD; 4 pairs each, 2 rates for SGD; two seeds in final runs.
     assert jobs == Counter(data=1) + TRAINING + Counter(table=8, check=1) + REPORT
-    # The i.i.d. run with seed 0 is a trial of the search and is not trained again. The last rung of
-    # the ladder is a trial of the final runs; the 8 rungs before it are new.
-    assert trained == (6 * 4 + 2 * 2) + 8 * (2 - 1) + 8 * 2 + 2 * 8
+    # The i.i.d. run with seed 0 is a trial of the search and is not trained again. One rung of the
+    # ladder, `reference`, is a trial of the final runs; the 12 others are new.
+    assert trained == (6 * 4 + 2 * 2) + 8 * (2 - 1) + 8 * 2 + 2 * 12
     return workspace
 
 
@@ -176,7 +176,7 @@ def test_changed_epochs_run_every_search(workspace):
 
 
 def test_a_new_table_format_trains_nothing(workspace, own_package):
-    edit(own_package / "pipeline/specs.py", "FORMAT = 1", "FORMAT = 999")
+    edit(own_package / "pipeline/specs.py", f"FORMAT = {specs.FORMAT}", "FORMAT = 999")
     jobs, trained = workspace.run()
     assert jobs == TRAINING + Counter(table=8, check=1)
     assert trained == 0
@@ -422,7 +422,7 @@ def test_a_run_continues_from_published_results(finished, tmp_path, monkeypatch)
     assert restore(tmp_path / "published", work.folder / "results") == {}
     jobs, trained = work.run("all")
     assert jobs == Counter(data=1) + TRAINING + Counter(table=8, check=1) + REPORT
-    assert trained == 2 * 8
+    assert trained == 2 * 12
     assert work.files("tables/*.csv") == finished.files("tables/*.csv")
     # The restored run is named on the page and in what is published next.
     provenance = json.loads((work.folder / "results/smoke/provenance.json").read_text())
@@ -447,7 +447,7 @@ def test_a_restored_trial_without_history_is_trained_if_its_history_is_needed(fi
     assert restored.items() <= whole.items()
     trials, ledger = [Trial.parse(whole["trial"])], tmp_path / "ledger.json"
     place = Workplace(tmp_path / "results/trials", finished.folder / "data", ledger=ledger)
-    assert train(trials, "auto", place, history=False) == [restored]
+    assert train(trials, "auto", place, needs=()) == [restored]
     (again,) = train(trials, "auto", place)
     assert json.loads(ledger.read_text())["trained"] == 1
     assert again | {"seconds": 0} == whole | {"seconds": 0}

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from snap.engines import train_from
 from snap.errors import SnapError
-from snap.protocol import REFERENCE, TEXT, Protocol
+from snap.protocol import CODE, REFERENCE, TEXT, Protocol
 from snap.trial import Configuration, Iid, Sequential, Trial
 
 __version__ = "0.1.0"
 __all__ = [
+    "CODE",
     "REFERENCE",
     "TEXT",
     "Configuration",

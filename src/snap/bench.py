@@ -22,7 +22,7 @@ from snap.data import synthetic
 from snap.data.samples import Samples
 from snap.engines import population_class
 from snap.engines.compiling import compiled
-from snap.experiments import initial_weights
+from snap.initial import initial_weights
 from snap.learners import HEBBIAN, LEARNERS, SGD
 from snap.trial import Configuration, Trial
 

@@ -25,8 +25,7 @@ def percentiles(trial: Trial, W: NDArray[Any], V: NDArray[Any]) -> dict[str, lis
             strength = np.abs(weights).ravel().astype(np.float64)
         else:
             strength = np.linalg.norm(weights.astype(np.float64), axis=1)
-            if trial.protocol.neuron_norm == "rms":
-                strength /= np.sqrt(weights.shape[1])
+            strength /= trial.strength_divisor(layer, *weights.shape)
         clamped = trial.protocol.plasticity_floor == "clamped"
         capped = np.minimum(strength, 1.0) if clamped else strength
         factor = plasticity(GROWTHS.index(growth), strength, capped, 1.0)

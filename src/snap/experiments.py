@@ -22,29 +22,14 @@ from snap.consolidation import percentiles
 from snap.data.samples import Samples
 from snap.data.store import Dataset, View
 from snap.engines import population_class, resolve
-from snap.engines.population import Population, Weights
+from snap.engines.population import Population
 from snap.errors import SnapError
+from snap.initial import SHUFFLE, Weights, initial_weights, random_stream
 from snap.trial import PAPER_TASKS, Iid, Sequential, Trial
 
 Order = NDArray[np.int64]
 # Called with a trial, the number of samples just learned, and the most that may remain.
 Progress = Callable[[Trial, int, int], None]
-
-INITIAL_HIDDEN, INITIAL_OUTPUT, SHUFFLE = range(3)  # streams of random numbers
-
-
-def random_stream(seed: int, *key: int) -> np.random.Generator:
-    """A random generator that depends only on the seed and the key."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
-
-
-def initial_weights(trial: Trial, width: int, dtype: Any = np.float32) -> Weights:
-    """Uniform(0, β), the same for all trials of one seed and shape."""
-    hidden = random_stream(trial.seed, INITIAL_HIDDEN).uniform(0, trial.beta, (trial.hidden, width))
-    output = random_stream(trial.seed, INITIAL_OUTPUT).uniform(
-        0, trial.beta, (trial.record.classes, trial.hidden)
-    )
-    return hidden.astype(dtype), output.astype(dtype)
 
 
 @dataclass
@@ -60,6 +45,10 @@ class Result:
     history: list[dict[str, Any]] = field(default_factory=list)
     accuracy_by_pair: list[float] | None = None  # i.i.d.: of classes 0 and 1, 2 and 3, …
     matrix: list[list[float]] | None = None  # sequential: see snap.metrics; fewer rows if diverged
+    # The same matrix with the outputs limited: to the classes known when a task ended, and to the
+    # task's own classes.
+    matrix_known: list[list[float]] | None = None
+    matrix_own: list[list[float]] | None = None
     epochs_per_task: list[int] | None = None
     reached: list[bool] | None = None  # whether each task reached the threshold
     weights: Weights | None = None  # at the end, if the weights are recorded
@@ -67,7 +56,7 @@ class Result:
     @property
     def metrics(self) -> dict[str, float] | None:
         """The metrics of a finished sequence."""
-        return metrics.of_sequence(self.matrix)
+        return metrics.of_sequence(vars(self))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: without the weights, and without fields that this experiment does not have."""
@@ -92,6 +81,9 @@ class NetworkView:
 
     def predict(self, samples: Samples) -> NDArray[np.int64]:
         return self.population.predict(self.index, samples)
+
+    def outputs(self, samples: Samples) -> NDArray[Any]:
+        return self.population.outputs(self.index, samples)
 
     def point(self, **values: Any) -> dict[str, Any]:
         """A point of the history; with percentiles of the weights if they are recorded."""
@@ -143,7 +135,20 @@ def sequential(trial: Trial, network: NetworkView, view: View, result: Result) -
         result.history.append(network.point(**values, accuracy=result.accuracy, tasks=by_task))
         return by_task
 
+    def limited() -> None:
+        """Add a row to the matrices whose outputs are limited to some classes."""
+        outputs = network.outputs(measure)
+        for matrix, classes in ((matrix_known, known), (matrix_own, experiment.tasks)):
+            matrix.append(
+                metrics.limited_accuracy_by_task(outputs, measure.labels, experiment.tasks, classes)
+            )
+
+    known = [sum(experiment.tasks[: n + 1], ()) for n in range(len(experiment.tasks))]
+    matrix_known: list[list[float]] = []
+    matrix_own: list[list[float]] = []
+    result.matrix_known, result.matrix_own = matrix_known, matrix_own
     result.matrix, result.epochs_per_task, result.reached = [measured(task=0, epoch=0)], [], []
+    limited()
     for task, samples in enumerate(members):
         later = experiment.max_epochs * sum(len(other) for other in members[task + 1 :])
         for epoch in range(1, experiment.max_epochs + 1):
@@ -162,6 +167,7 @@ def sequential(trial: Trial, network: NetworkView, view: View, result: Result) -
             if reached:
                 break
         result.matrix.append(by_task)
+        limited()
         result.epochs_per_task.append(epoch)
         result.reached.append(reached)
         trial.kind.end_task(network, view.of_classes(train, experiment.tasks[task]))

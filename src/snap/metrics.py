@@ -31,6 +31,22 @@ def accuracy_by_task(
     return [float(np.mean(hits[np.isin(labels, classes)])) for classes in tasks]
 
 
+def limited_accuracy_by_task(
+    outputs: NDArray[Any],
+    labels: NDArray[Any],
+    tasks: Sequence[Sequence[int]],
+    classes: Sequence[Sequence[int]],
+) -> list[float]:
+    """For every task, the accuracy on its samples with the argmax over some classes only."""
+    values = []
+    for task, allowed in zip(tasks, classes, strict=True):
+        own = np.isin(labels, task)
+        columns = np.array(sorted(allowed))
+        predicted = columns[np.argmax(outputs[own][:, columns], axis=1)]
+        values.append(accuracy(predicted, labels[own]))
+    return values
+
+
 def average_accuracy(matrix: NDArray[Any]) -> float:
     """Mean over tasks of the accuracy at the end: mean_j R[T, j]."""
     return float(np.mean(matrix[-1]))
@@ -64,11 +80,22 @@ def forward_transfer(matrix: NDArray[Any]) -> float:
     return float(np.mean(before - matrix[0, 1:]))
 
 
-def of_sequence(rows: Sequence[Sequence[float]] | None) -> dict[str, float] | None:
-    """The metrics of a stored matrix; None if the sequence did not finish."""
+def of_sequence(result: Mapping[str, Any]) -> dict[str, float] | None:
+    """The metrics of a stored result; None if the sequence did not finish.
+
+    `forgetting` compares accuracies over all outputs. It mixes what the weights have lost with
+    older classes losing the argmax to newer ones. The other two do not: `forgetting_known` limits
+    the outputs to the classes known when a task ended, `forgetting_own` to the task's own classes.
+    """
+    rows = result.get("matrix")
     if not rows or len(rows) != len(rows[0]) + 1:
         return None
-    return continual(np.array(rows))
+    measured = continual(np.array(rows))
+    for name in ("known", "own"):
+        limited = result.get(f"matrix_{name}")
+        if limited:
+            measured[f"forgetting_{name}"] = forgetting(np.array(limited))
+    return measured
 
 
 def continual(matrix: NDArray[Any]) -> dict[str, float]:

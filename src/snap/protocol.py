@@ -1,7 +1,8 @@
 """The readings of the paper, and every switch between them.
 
-A network trained by the text alone does not learn. The reference reading adds what the text leaves
-out. Each difference is one switch, and any mixture of switches is a valid protocol.
+There are three readings. `text` is the equations as printed; a network trained by them does not
+learn. `reference` adds the least that makes it learn. `code` is what the paper's public code
+computes. Each difference is one switch, and any mixture of switches is a valid protocol.
 
 A switch is declared once, as a field of `Protocol`.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snap.errors import SnapError
-from snap.learners import HEBBIAN, SGD, Learner
+from snap.learners import HEBBIAN, LEARNERS, SGD, Learner
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,9 @@ class Switch:
 
     values: tuple[str, ...]
     reference: str
-    learners: str
+    code: str  # in the reading `code`, for the learners in `code_learners`
+    learners: tuple[str, ...]
+    code_learners: tuple[str, ...]
     meaning: str
 
     @property
@@ -30,11 +33,31 @@ class Switch:
         """The value in the reading `text`."""
         return self.values[0]
 
+    def in_code(self, learner: str) -> str:
+        """The value in the reading `code`. The public code of the two learners differs."""
+        return self.code if learner in self.code_learners else self.reference
 
-def switch(*values: str, reference: str, learners: tuple[Learner, ...], meaning: str) -> Any:
-    """Declare a switch; its value in the reference reading is the default."""
-    names = ", ".join(learner.name for learner in learners)
-    declared = Switch(values, reference, names, meaning)
+
+def switch(
+    *values: str,
+    reference: str,
+    learners: tuple[Learner, ...],
+    meaning: str,
+    code: str | None = None,
+    code_learners: tuple[Learner, ...] | None = None,
+) -> Any:
+    """Declare a switch. The default is its value in the reference reading.
+
+    Without `code`, the reading `code` agrees with the reference reading.
+    """
+    declared = Switch(
+        values,
+        reference,
+        reference if code is None else code,
+        tuple(learner.name for learner in learners),
+        tuple(learner.name for learner in code_learners or learners),
+        meaning,
+    )
     return field(default=reference, metadata={"switch": declared})
 
 
@@ -52,16 +75,22 @@ class Protocol:
     orthogonality: str = switch(
         "raw",
         "norm-ratio",
+        "norm-ratio-epsilon",
         reference="norm-ratio",
+        code="norm-ratio-epsilon",
         learners=(HEBBIAN,),
-        meaning="subtract η·Σ h_k·W_k, or η·‖W_i‖·Σ h_k·W_k/‖W_k‖, over k < i",
+        meaning="subtract η·Σ h_k·W_k, or η·‖W_i‖·Σ h_k·W_k/‖W_k‖, over k < i; or the latter with"
+        " ‖W_k‖ + 1e-7 as divisor",
     )
     neuron_norm: str = switch(
         "l2",
         "rms",
+        "rms-rows",
         reference="rms",
+        code="rms-rows",
         learners=(HEBBIAN, SGD),
-        meaning="strength of a neuron: ‖W_i‖, or ‖W_i‖/√fan-in",
+        code_learners=(HEBBIAN,),
+        meaning="strength of a neuron: ‖W_i‖, ‖W_i‖/√fan-in, or ‖W_i‖/√(number of rows)",
     )
     plasticity_floor: str = switch(
         "none",
@@ -86,6 +115,15 @@ class Protocol:
         " length (hebbian: hidden rows, in place of the factor; sgd: both layers, besides the"
         " factor)",
     )
+    exponential_output: str = switch(
+        "strength",
+        "l2",
+        reference="strength",
+        code="l2",
+        learners=(HEBBIAN,),
+        meaning="factor of a neuron-wise exponential output layer: its strength as neuron_norm"
+        " defines it, or ‖V_c‖ undivided",
+    )
     output_rows: str = switch(
         "free",
         "renormalised",
@@ -103,6 +141,23 @@ class Protocol:
         meaning="output update: (label − ỹ)·h with ỹ the softmax, the one-hot prediction or the raw"
         " activation; or label·h, which moves the label's row alone",
     )
+    bias: str = switch(
+        "none",
+        "fixed",
+        reference="none",
+        code="fixed",
+        learners=(HEBBIAN,),
+        meaning="no bias; or one in both layers, drawn once from Uniform(0, β) and never learned",
+    )
+    sgd_initial_weights: str = switch(
+        "uniform",
+        "code",
+        reference="uniform",
+        code="code",
+        learners=(SGD,),
+        meaning="Uniform(0, β); or signed: rows in random directions with strengths (RMS) spread"
+        " log-uniformly from β to 100·β, and synapse-wise β·Uniform(±1/√fan-in)",
+    )
 
     def __post_init__(self) -> None:
         for name, declared in SWITCHES.items():
@@ -114,10 +169,21 @@ class Protocol:
                 )
 
     @property
+    def epsilon(self) -> float:
+        """What is added to a norm that divides an earlier neuron's weights in eq:sanger."""
+        return 1e-7 if self.orthogonality == "norm-ratio-epsilon" else 0.0
+
+    @property
     def text(self) -> str:
-        """`text`, `reference`, or the reference and what differs: reference+output_rule=…"""
+        """The name of this protocol for Hebbian learning."""
+        return self.text_for(HEBBIAN.name)
+
+    def text_for(self, learner: str) -> str:
+        """`text`, `reference`, `code`, or the differences: reference+output_rule=…"""
         if self == TEXT:
             return "text"
+        if self == named("code", learner):
+            return "code"
         differs = [
             f"+{name}={getattr(self, name)}"
             for name in SWITCHES
@@ -126,8 +192,11 @@ class Protocol:
         return "reference" + "".join(differs)
 
     @classmethod
-    def parse(cls, text: str) -> Protocol:
-        """Read a name followed by any number of +switch=value, each changing one switch."""
+    def parse(cls, text: str, learner: str = HEBBIAN.name) -> Protocol:
+        """Read a name followed by any number of +switch=value, each changing one switch.
+
+        `code` depends on the learner, because the public code of each is a branch of its own.
+        """
         name, *changes = str(text).split("+")
         if name not in NAMED:
             raise SnapError(f"protocol must be one of {', '.join(NAMED)}, got {name!r}")
@@ -139,7 +208,7 @@ class Protocol:
                     f"unknown protocol switch {changed!r}: choose from {', '.join(SWITCHES)}"
                 )
             values[changed] = value
-        return dataclasses.replace(NAMED[name], **values)
+        return dataclasses.replace(named(name, learner), **values)
 
 
 SWITCHES: dict[str, Switch] = {
@@ -147,23 +216,38 @@ SWITCHES: dict[str, Switch] = {
 }
 REFERENCE = Protocol()
 TEXT = Protocol(**{name: declared.text for name, declared in SWITCHES.items()})
-NAMED = {"text": TEXT, "reference": REFERENCE}
+_CODE = {
+    learner: Protocol(**{name: declared.in_code(learner) for name, declared in SWITCHES.items()})
+    for learner in LEARNERS
+}
+NAMED = ("text", "reference", "code")
+
+
+def named(name: str, learner: str = HEBBIAN.name) -> Protocol:
+    """The protocol of a named reading."""
+    return {"text": TEXT, "reference": REFERENCE, "code": _CODE[learner]}[name]
+
+
+CODE = named("code")  # for Hebbian learning
 
 # What every reading has in common; these are not switches.
 AGREED: dict[str, str] = {
     "inhibition": "h_i = (a_i / max_k a_k)^λ, and h = 0 where every a is 0",
-    "initial_weights": "Uniform(0, β)",
+    "initial_weights": "Uniform(0, β) for Hebbian learning",
     "evaluation": "argmax over all outputs: no task identity, ever",
 }
 
 
 def _ladder() -> list[tuple[str, Protocol]]:
     rungs = [("", TEXT)]
-    for name in SWITCHES:
-        value = {name: getattr(REFERENCE, name)}
-        rungs.append((name, dataclasses.replace(rungs[-1][1], **value)))
+    for goal in (REFERENCE, CODE):
+        for name in SWITCHES:
+            if getattr(goal, name) != getattr(rungs[-1][1], name):
+                value = {name: getattr(goal, name)}
+                rungs.append((name, dataclasses.replace(rungs[-1][1], **value)))
     return rungs
 
 
-# From `text` to `reference`: each switch in turn, with the protocol that it leads to.
+# From `text` to `reference` and on to `code`, for Hebbian learning: one switch at a time, each with
+# the protocol that it leads to.
 LADDER = _ladder()

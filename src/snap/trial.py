@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+import math
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -158,8 +159,9 @@ class Trial:
     def __post_init__(self) -> None:
         if isinstance(self.configuration, str):
             self._put("configuration", Configuration.parse(self.configuration))
+        _choice(self.learner, "learner", tuple(LEARNERS))
         if isinstance(self.protocol, str):
-            self._put("protocol", Protocol.parse(self.protocol))
+            self._put("protocol", Protocol.parse(self.protocol, self.learner))
         for name, kind in (
             ("configuration", Configuration),
             ("protocol", Protocol),
@@ -169,7 +171,6 @@ class Trial:
                 raise SnapError(f"{name} cannot be {getattr(self, name)!r}")
         if not isinstance(self.dataset, str) or not self.dataset.isidentifier():
             raise SnapError(f"dataset must be a plain name such as MNIST, got {self.dataset!r}")
-        _choice(self.learner, "learner", tuple(LEARNERS))
         _choice(self.split, "split", SPLITS)
         self._put("alpha", _positive(self.alpha, "alpha"))
         self._put("beta", _positive(self.beta, "beta"))
@@ -209,6 +210,21 @@ class Trial:
         """The record of its dataset; that of MNIST if the dataset has none."""
         return DATASETS.get(self.dataset, DATASETS["MNIST"])
 
+    @property
+    def protocol_text(self) -> str:
+        return self.protocol.text_for(self.learner)
+
+    def strength_divisor(self, layer: str, rows: int, fan_in: int) -> float:
+        """The strength of a neuron is the norm of its row divided by this number."""
+        plain = (
+            layer == "output"
+            and self.configuration.output == "exponential"
+            and self.learner == HEBBIAN.name
+            and self.protocol.exponential_output == "l2"
+        )
+        counts = {"l2": 1, "rms": fan_in, "rms-rows": rows}
+        return 1.0 if plain else math.sqrt(counts[self.protocol.neuron_norm])
+
     def keeps_unit_rows(self, growth: str) -> bool:
         """Whether a layer of this growth keeps its rows at unit length."""
         return (
@@ -236,7 +252,7 @@ class Trial:
             "dataset": self.dataset,
             "learner": self.learner,
             "configuration": self.configuration.name,
-            "protocol": self.protocol.text,
+            "protocol": self.protocol_text,
             **self.experiment.items(),
             "hidden": str(self.hidden),
             "lambda": _optional(self.lateral_inhibition),

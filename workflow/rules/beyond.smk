@@ -1,4 +1,4 @@
-# Results that are not in the paper: the ladder between its two readings, and portraits of weights.
+# Results that are not in the paper: the ladder between its readings, and portraits of weights.
 
 
 use rule search as ladder with:

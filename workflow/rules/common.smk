@@ -11,14 +11,14 @@ from snap.errors import SnapError
 from snap.files import digest
 from snap.learners import LEARNERS
 from snap.pipeline import reduced, specs
-from snap.pipeline.plan import Plan
+from snap.pipeline.readings import load_all
 from snap.pipeline.work import STAGES, core_hours, work_of
 from snap.report import catalog, paper_tables, versions
 
 HERE = Path(workflow.basedir)
 
 try:
-    PLAN = Plan.load(
+    PLANS = load_all(
         config,
         HERE / "workflow/schemas/config.schema.yaml",
         HERE / "workflow/paper.yaml",
@@ -26,9 +26,13 @@ try:
 except SnapError as error:
     sys.exit(f"snap: error: {error}")
 
-RUN = f"results/{PLAN.run}"
+# The run itself, and its other readings in folders of their own below it.
+MAIN, *OTHERS = PLANS
+PLAN = PLANS[MAIN]
+
+RUN = "results/{run}"
 STORE = "results/trials"
-HEARTBEATS = f"{RUN}/heartbeats"
+HEARTBEATS = f"results/{MAIN}/heartbeats"
 
 FAMILY = "{learner}/{dataset}/{configuration}"
 STAMP = "data/{dataset}/verified.txt"
@@ -38,7 +42,7 @@ IID = f"{RUN}/iid/{FAMILY}/{{job}}.csv"
 SEQUENTIAL = f"{RUN}/sequential/{FAMILY}/{{job}}.csv"
 MATRIX = f"{RUN}/sequential/{FAMILY}/{{job}}.matrix.csv"
 CURVE = f"{RUN}/sequential/{FAMILY}/{{job}}.curve.csv"
-LADDER = f"{RUN}/ladder/{{dataset}}/{{configuration}}.csv"
+LADDER = f"{RUN}/ladder/{FAMILY}.csv"
 PORTRAIT = f"{RUN}/portrait/{{dataset}}.csv"
 WEIGHTS = f"{RUN}/portrait/{{dataset}}.npz"
 TABLE = f"{RUN}/tables/{{table}}.csv"
@@ -46,7 +50,7 @@ CHECKED = f"{RUN}/checked.json"
 FIGURE = f"{RUN}/figures/{{figure}}.{{form}}"
 PAPER_TABLE = f"{RUN}/paper_tables/{{name}}.{{form}}"
 CLAIMS = f"{RUN}/claims.{{form}}"
-PAGE = f"{RUN}/report.html"
+PAGE = f"results/{MAIN}/report.html"
 
 # Define `snap` for shell commands. A conda environment imports the package from this folder;
 # otherwise the package is installed for the interpreter that runs Snakemake.
@@ -58,6 +62,7 @@ shell.prefix(f'snap() {{{{ {SNAP} -m snap "$@"; }}}}; ')
 
 
 wildcard_constraints:
+    run="|".join(PLANS),
     learner="|".join(LEARNERS),
     dataset="[A-Za-z]+",
     configuration="[a-z-]+",
@@ -100,26 +105,33 @@ def made_from(wildcards, input):
     return digest(input)
 
 
-def paths(pattern, stage):
+def paths(run, pattern, stage):
     """The paths of all jobs of a stage."""
-    return [pattern.format(**work) for work in work_of(PLAN, stage)]
+    return [pattern.format(run=run, **work) for work in work_of(PLANS[run], stage)]
 
 
-SEARCHED = paths(SEARCH, "search")
-SELECTED = [
-    SELECT.format(**vars(cell), lambda_text=cell.lambda_text) for cell in PLAN.all_cells
-]
-TABLES = {
-    "search": SEARCHED,
-    "selected": SELECTED,
-    "iid": paths(IID, "iid"),
-    "sequential": paths(SEQUENTIAL, "sequential"),
-    "matrix": paths(MATRIX, "sequential"),
-    "curve": paths(CURVE, "sequential"),
-    "ladder": paths(LADDER, "ladder"),
-    "consolidation": paths(PORTRAIT, "portrait"),
-}
-PARTS = [path for parts in TABLES.values() for path in parts]
+def parts_of(run):
+    """The files that each tidy table of a run is made from."""
+    return {
+        "search": paths(run, SEARCH, "search"),
+        "selected": [
+            SELECT.format(run=run, **vars(cell), lambda_text=cell.lambda_text)
+            for cell in PLANS[run].all_cells
+        ],
+        "iid": paths(run, IID, "iid"),
+        "sequential": paths(run, SEQUENTIAL, "sequential"),
+        "matrix": paths(run, MATRIX, "sequential"),
+        "curve": paths(run, CURVE, "sequential"),
+        "ladder": paths(run, LADDER, "ladder"),
+        "consolidation": paths(run, PORTRAIT, "portrait"),
+    }
+
+
+PARTS = {run: parts_of(run) for run in PLANS}
+TABLES = list(PARTS[MAIN])
 
 FIGURES = catalog.names(PLAN.datasets)
 PAPER_TABLES = paper_tables.names(PLAN.datasets)
+# What the report shows of the other readings.
+OTHER_FIGURES = ["iid", "sequential"]
+OTHER_TABLES = ["metrics"]

@@ -1,48 +1,58 @@
 # Input and parameter functions of the rules.
 
 
+def plan_of(wildcards):
+    """The plan of the run, or of the other reading, that a path belongs to."""
+    return PLANS[wildcards.get("run", MAIN)]
+
+
 def family(wildcards):
     return wildcards.learner, wildcards.dataset, wildcards.configuration
 
 
 def search_spec(wildcards):
     where = wildcards.learner, wildcards.dataset, wildcards.layer
-    job = PLAN.job("search", *where, wildcards.job)
-    return specs.search(PLAN, job, int(wildcards.seed))
+    job = plan_of(wildcards).job("search", *where, wildcards.job)
+    return specs.search(plan_of(wildcards), job, int(wildcards.seed))
 
 
 def cell_of(wildcards):
     """The cell named by the path of a selection."""
-    cells = PLAN.cells(*family(wildcards))
+    cells = plan_of(wildcards).cells(*family(wildcards))
     return next(cell for cell in cells if cell.lambda_text == wildcards.lambda_text)
 
 
 def search_results(wildcards):
     """The search results that contain a cell's points; none if its pair is given by the paper."""
     cell = cell_of(wildcards)
-    if PLAN.given_pair(cell) is not None:
+    if plan_of(wildcards).given_pair(cell) is not None:
         return []
     where = {"learner": cell.learner, "dataset": cell.dataset}
-    where["layer"] = PLAN.layer(cell)
-    jobs = [job for job in PLAN.jobs("search", *where.values()) if cell in job.cells]
+    where["layer"] = plan_of(wildcards).layer(cell)
+    jobs = [
+        job
+        for job in plan_of(wildcards).jobs("search", *where.values())
+        if cell in job.cells
+    ]
     return [
-        SEARCH.format(**where, job=job.label, seed=seed)
+        SEARCH.format(run=wildcards.run, **where, job=job.label, seed=seed)
         for job in jobs
-        for seed in PLAN.seeds("search")
+        for seed in plan_of(wildcards).seeds("search")
     ]
 
 
 def select_spec(wildcards):
-    return specs.select(PLAN, cell_of(wildcards))
+    return specs.select(plan_of(wildcards), cell_of(wildcards))
 
 
 def selections(stage):
     """Return a function that gives the selection files of a job's cells, in order."""
 
     def look_up(wildcards):
-        job = PLAN.job(stage, *family(wildcards), wildcards.job)
+        job = plan_of(wildcards).job(stage, *family(wildcards), wildcards.job)
         places = {
-            key: wildcards[key] for key in ("learner", "dataset", "configuration")
+            key: wildcards[key]
+            for key in ("run", "learner", "dataset", "configuration")
         }
         return [
             SELECT.format(**places, lambda_text=cell.lambda_text) for cell in job.cells
@@ -53,8 +63,8 @@ def selections(stage):
 
 def final_spec(stage):
     def look_up(wildcards):
-        job = PLAN.job(stage, *family(wildcards), wildcards.job)
-        return specs.final(PLAN, stage, job)
+        job = plan_of(wildcards).job(stage, *family(wildcards), wildcards.job)
+        return specs.final(plan_of(wildcards), stage, job)
 
     return look_up
 
@@ -62,45 +72,53 @@ def final_spec(stage):
 def ladder_cell(wildcards):
     return next(
         cell
-        for cell in PLAN.ladder_cells
-        if (cell.dataset, cell.configuration)
-        == (wildcards.dataset, wildcards.configuration)
+        for cell in plan_of(wildcards).ladder_cells
+        if (cell.learner, cell.dataset, cell.configuration) == family(wildcards)
     )
 
 
 def ladder_selection(wildcards):
     """The file with the pair that is used for every rung of a ladder."""
     cell = ladder_cell(wildcards)
-    return SELECT.format(**vars(cell), lambda_text=cell.lambda_text)
+    return SELECT.format(run=wildcards.run, **vars(cell), lambda_text=cell.lambda_text)
 
 
 def ladder_spec(wildcards):
-    return specs.ladder(PLAN, ladder_cell(wildcards))
+    return specs.ladder(plan_of(wildcards), ladder_cell(wildcards))
 
 
 def portrait_outcomes(wildcards):
     """The sequential results that determine the λ of a dataset's portraits."""
-    families = PLAN.portrait_families(wildcards.dataset)
+    families = plan_of(wildcards).portrait_families(wildcards.dataset)
     return [
-        SEQUENTIAL.format(**work)
-        for work in work_of(PLAN, "sequential")
+        SEQUENTIAL.format(run=wildcards.run, **work)
+        for work in work_of(plan_of(wildcards), "sequential")
         if (work["learner"], work["dataset"], work["configuration"]) in families
     ]
 
 
 def portrait_spec(wildcards):
-    return specs.portrait(PLAN, wildcards.dataset)
+    return specs.portrait(plan_of(wildcards), wildcards.dataset)
+
+
+def tables_of_readings(wildcards):
+    """The tables of the other readings, which the main run's tables quote."""
+    return collect(TABLE, run=OTHERS if wildcards.run == MAIN else [], table=TABLES)
+
+
+def run_name(wildcards):
+    return plan_of(wildcards).run
 
 
 def table_parts(wildcards):
     """The files that go into a table."""
-    return TABLES[wildcards.table]
+    return PARTS[wildcards.run][wildcards.table]
 
 
 def figure_tables(wildcards):
     """The tidy tables that a figure is drawn from."""
     kind, _ = catalog.find(wildcards.figure)
-    return collect(TABLE, table=kind.tables)
+    return collect(TABLE, run=wildcards.run, table=kind.tables)
 
 
 def figure_section(wildcards):
@@ -114,7 +132,7 @@ def figure_labels(wildcards):
 
 def figure_weights(wildcards):
     kind, dataset = catalog.find(wildcards.figure)
-    return [WEIGHTS.format(dataset=dataset)] if kind.weights else []
+    return [WEIGHTS.format(run=wildcards.run, dataset=dataset)] if kind.weights else []
 
 
 def figure_code(wildcards):
@@ -144,8 +162,8 @@ def folder_of_output(wildcards, output):
 
 
 def reduced_words(wildcards):
-    return reduced.words(PLAN.config)
+    return reduced.words(plan_of(wildcards).config)
 
 
 def config_json(wildcards):
-    return json.dumps(PLAN.config, sort_keys=True)
+    return json.dumps(plan_of(wildcards).config, sort_keys=True)

@@ -9,6 +9,11 @@ from snap.pipeline import status
 include: "slurm.smk"
 
 
+def works(stage):
+    """The training jobs of a stage, of the run and of its other readings."""
+    return [(run, work) for run in PLANS for work in work_of(PLANS[run], stage)]
+
+
 def training_jobs():
     """Every job that trains, for the progress report."""
     due = {file for job in workflow.dag.needrun_jobs() for file in job.output}
@@ -20,8 +25,8 @@ def training_jobs():
         "portrait": PORTRAIT,
     }
     for stage in STAGES:
-        for work in work_of(PLAN, stage):
-            output = patterns[stage].format(**work)
+        for run, work in works(stage):
+            output = patterns[stage].format(run=run, **work)
             yield {
                 "stage": stage,
                 "due": output in due,
@@ -62,7 +67,7 @@ def remove_default_rate_limit():
         workflow.scheduler.job_rate_limiter = None
 
 
-PLAN_FILE = Path(RUN) / "plan.json"
+PLAN_FILE = Path("results") / MAIN / "plan.json"
 ANNOUNCER = status.Announcer(PLAN_FILE)
 
 
@@ -71,7 +76,10 @@ onstart:
     cancel_earlier_submission(PLAN_FILE)
     cores = workflow.cores if workflow.local_exec else None
     jobs = list(training_jobs())
-    print(status.announcement(core_hours(PLAN), cores), file=sys.stderr)
+    print(
+        status.announcement(sum(map(core_hours, PLANS.values())), cores),
+        file=sys.stderr,
+    )
     status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, slurm_name())
     show_from(logging.WARNING)
     remove_default_rate_limit()

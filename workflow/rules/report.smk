@@ -43,19 +43,25 @@ rule figure:
 
 rule paper_tables:
     input:
-        collect(TABLE, table=TABLES),
+        collect(TABLE, table=TABLES, allow_missing=True),
+        readings=tables_of_readings,
         paper=here("workflow/paper.yaml"),
     output:
         csv=report(
-            collect(PAPER_TABLE, name=PAPER_TABLES, form="csv"),
+            collect(PAPER_TABLE, name=PAPER_TABLES, form="csv", allow_missing=True),
             caption="../../reports/captions/tables.rst",
             category="Tables",
         ),
-        others=collect(PAPER_TABLE, name=PAPER_TABLES, form=["md", "tex", "json"]),
+        others=collect(
+            PAPER_TABLE,
+            name=PAPER_TABLES,
+            form=["md", "tex", "json"],
+            allow_missing=True,
+        ),
     log:
-        f"logs/{PLAN.run}/paper_tables.log",
+        "logs/{run}/paper_tables.log",
     benchmark:
-        f"benchmarks/{PLAN.run}/paper_tables.tsv"
+        "benchmarks/{run}/paper_tables.tsv"
     conda:
         "../../envs/snap.yaml"
     params:
@@ -72,20 +78,20 @@ rule paper_tables:
 
 rule claims:
     input:
-        collect(TABLE, table=TABLES),
+        collect(TABLE, table=TABLES, allow_missing=True),
         paper=here("workflow/paper.yaml"),
         claims=here("workflow/claims.yaml"),
     output:
-        json=CLAIMS.format(form="json"),
+        json=CLAIMS.replace("{form}", "json"),
         csv=report(
-            CLAIMS.format(form="csv"),
+            CLAIMS.replace("{form}", "csv"),
             caption="../../reports/captions/claims.rst",
             category="Claims",
         ),
     log:
-        f"logs/{PLAN.run}/claims.log",
+        "logs/{run}/claims.log",
     benchmark:
-        f"benchmarks/{PLAN.run}/claims.tsv"
+        "benchmarks/{run}/claims.tsv"
     conda:
         "../../envs/snap.yaml"
     params:
@@ -100,9 +106,11 @@ rule claims:
 
 rule page:
     input:
-        collect(FIGURE, figure=FIGURES, form=["png", "json"]),
-        collect(PAPER_TABLE, name=PAPER_TABLES, form="json"),
-        CLAIMS.format(form="json"),
+        collect(FIGURE, run=MAIN, figure=FIGURES, form=["png", "json"]),
+        collect(PAPER_TABLE, run=MAIN, name=PAPER_TABLES, form="json"),
+        collect(FIGURE, run=OTHERS, figure=OTHER_FIGURES, form=["png", "json"]),
+        collect(PAPER_TABLE, run=OTHERS, name=OTHER_TABLES, form="json"),
+        collect(CLAIMS, run=PLANS, form="json"),
     output:
         report(PAGE, caption="../../reports/captions/page.rst", category="Report"),
     log:
@@ -115,9 +123,14 @@ rule page:
         folder=folder_of_output,
         figures=FIGURES,
         tables=PAPER_TABLES,
+        other_figures=OTHER_FIGURES,
+        other_tables=OTHER_TABLES,
+        readings=[Path(run).name for run in OTHERS],
         config=config_json,
         made_from=made_from,
         code=versions.of("snap.report.page"),
     shell:
         "snap report page --folder {params.folder:q} --figures {params.figures:q}"
-        " --tables {params.tables:q} --config {params.config:q} --output {output:q} 2> {log:q}"
+        " --tables {params.tables:q} --readings {params.readings:q}"
+        " --reading-figures {params.other_figures:q} --reading-tables {params.other_tables:q}"
+        " --config {params.config:q} --output {output:q} 2> {log:q}"

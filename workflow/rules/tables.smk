@@ -19,7 +19,7 @@ rule table:
     conda:
         "../../envs/snap.yaml"
     params:
-        run=PLAN.run,
+        run=run_name,
         reduced=reduced_words,
         format=specs.FORMAT,
         made_from=made_from,
@@ -30,7 +30,7 @@ rule table:
 
 rule check:
     input:
-        collect(TABLE, table=TABLES),
+        collect(TABLE, table=TABLES, allow_missing=True),
         paper=here("workflow/paper.yaml"),
     output:
         CHECKED,

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from snap.cli.options import add_json
-from snap.learners import LEARNERS
+from snap.learners import HEBBIAN, LEARNERS
 from snap.protocol import AGREED, NAMED, SWITCHES, Protocol
 from snap.trial import Configuration
 
@@ -23,6 +23,12 @@ def add(commands: Any) -> None:
         nargs="?",
         default="reference",
         help=f"{' or '.join(NAMED)}, or a mixture such as reference+output_rule=error-softmax",
+    )
+    protocol.add_argument(
+        "--learner",
+        choices=LEARNERS,
+        default=HEBBIAN.name,
+        help="`code` depends on it (default: %(default)s)",
     )
     protocol.set_defaults(command=_protocol)
     for command in (configurations, protocol):
@@ -53,15 +59,16 @@ def _configurations(options: argparse.Namespace) -> None:
 
 
 def _protocol(options: argparse.Namespace) -> None:
-    protocol = Protocol.parse(options.name)
+    protocol = Protocol.parse(options.name, options.learner)
+    name = protocol.text_for(options.learner)
     if options.json:
-        print(json.dumps({"name": protocol.text, **vars(protocol)}))
+        print(json.dumps({"name": name, **vars(protocol)}))
         return
-    print(f"{protocol.text}:")
+    print(f"{name}:")
     for name, switch in SWITCHES.items():
         value = getattr(protocol, name)
         others = ", ".join(v for v in switch.values if v != value)
-        print(f"  {name} = {value}   (or: {others}; for {switch.learners})")
+        print(f"  {name} = {value}   (or: {others}; for {', '.join(switch.learners)})")
         print(f"      {switch.meaning}")
     print("The same in every protocol:")
     for name, meaning in AGREED.items():

@@ -47,6 +47,9 @@ def add(commands: Any) -> None:
     page.add_argument("--folder", type=Path, required=True, help="results/<run>")
     page.add_argument("--figures", nargs="*", default=[], help="their names, in order")
     page.add_argument("--tables", nargs="*", default=[], help="the paper's tables, in order")
+    page.add_argument("--readings", nargs="*", default=[], help="other readings, by name")
+    page.add_argument("--reading-figures", nargs="*", default=[], help="shown for each of them")
+    page.add_argument("--reading-tables", nargs="*", default=[], help="shown for each of them")
     page.add_argument("--config", required=True, help="the configuration, as JSON")
     page.add_argument("--output", type=Path, required=True, help="the page")
     page.set_defaults(command=_page)
@@ -120,7 +123,14 @@ def _page(options: argparse.Namespace) -> None:
     folder = options.folder
     config = json.loads(options.config)
     provenance.write(config, folder / "plan.json", Path(), folder / "provenance.json")
-    page.write(folder, options.output, options.figures, options.tables)
+    contents = page.Contents(
+        options.figures,
+        options.tables,
+        options.readings,
+        options.reading_figures,
+        options.reading_tables,
+    )
+    page.write(folder, options.output, contents)
 
 
 def _publish(options: argparse.Namespace) -> None:

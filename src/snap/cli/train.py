@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
     option("--lambda", dest="lateral_inhibition", metavar="λ", help="lateral inhibition (hebbian)")
     option("--eta", metavar="η", help="strength of the orthogonality term (hebbian)")
     option("--alpha", required=True, metavar="α", help="learning rate")
-    option("--protocol", default="reference", help="text, reference, or reference+switch=value")
+    option("--protocol", default="reference", help="text, reference or code, and any +switch=value")
     option("--seed", default=0, help="determines the initial weights and the order of the samples")
     option("--epochs", help="epochs of the i.i.d. experiment (default: 10)")
     option("--hidden", help="hidden neurons (default: the paper's number for the dataset)")

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from snap.data.samples import Samples
 from snap.engines import kernels
-from snap.engines.population import Population, Weights
+from snap.engines.population import Population
 from snap.growth import GROWTHS, LINEAR
+from snap.initial import Weights, biases
 from snap.learners import HEBBIAN, LEARNERS, SGD
 from snap.protocol import SWITCHES
 from snap.trial import Configuration, Trial
@@ -39,6 +40,7 @@ class HiddenLayer:
             rule=self.rule._replace(
                 output_growth=self.rule.output_growth[list(at)],
                 output_synapse=self.rule.output_synapse[list(at)],
+                output_plain=self.rule.output_plain[list(at)],
             ),
         )
 
@@ -57,19 +59,19 @@ class HiddenLayer:
             train(self.W, self.V, samples.images, full, samples.labels, order, self.rule, diverged)
         return diverged
 
-    def predict(self, samples: Samples) -> NDArray[np.int64]:
-        """The class that each member predicts for each sample."""
+    def outputs(self, samples: Samples) -> NDArray[Any]:
+        """The outputs of each member for each sample."""
         W = self.W[:-1]
         inverse = np.ones(len(W), W.dtype)
         hebbian = self.trial.learner == HEBBIAN.name
         if hebbian and self.trial.protocol.forward_weights == "normalized":
             norms = np.sqrt(np.square(W).sum(axis=1))
             np.divide(1, norms, out=inverse, where=norms != 0)
-        out = np.empty((len(self.members), len(samples)), np.int64)
+        out = np.empty((len(self.members), len(samples), self.V.shape[1]), W.dtype)
         padded = np.zeros((-(-len(W) // 4) * 4, W.shape[1]), W.dtype)
         padded[: len(W)] = W
         full = full_scale(samples.images, W.dtype)
-        kernels.predict(
+        kernels.outputs(
             padded, len(W), inverse, self.V, samples.images, full, self.rule, hebbian, out
         )
         return out
@@ -106,10 +108,10 @@ class CpuPopulation(Population):
             if len(samples):
                 copy = layer.split(range(len(members)))
                 copy.train(samples, np.zeros(1, np.int64))
-                copy.predict(samples.take(slice(1)))
+                copy.outputs(samples.take(slice(1)))
             self.layers.append(layer)
         # Holding on to the samples keeps their id from being reused.
-        self._predicted: dict[tuple[int, int], tuple[Samples, NDArray[np.int64]]] = {}
+        self._outputs: dict[tuple[int, int], tuple[Samples, NDArray[Any]]] = {}
 
     @staticmethod
     def groups(trials: Sequence[Trial], record: bool = False) -> list[list[int]]:
@@ -125,7 +127,7 @@ class CpuPopulation(Population):
         return list(groups.values())
 
     def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
-        self._predicted.clear()
+        self._outputs.clear()
         self.layers = [part for layer in self.layers for part in _parted(layer, orders)]
         diverged: list[int | None] = [None] * len(orders)
         for layer in self.layers:
@@ -134,12 +136,12 @@ class CpuPopulation(Population):
                 diverged[g] = sample or None
         return diverged
 
-    def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
-        if (network, id(samples)) not in self._predicted:
+    def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
+        if (network, id(samples)) not in self._outputs:
             layer, _ = self._find(network)
-            for g, classes in zip(layer.members, layer.predict(samples), strict=True):
-                self._predicted[g, id(samples)] = samples, classes
-        return self._predicted[network, id(samples)][1].copy()
+            for g, values in zip(layer.members, layer.outputs(samples), strict=True):
+                self._outputs[g, id(samples)] = samples, values
+        return self._outputs[network, id(samples)][1].copy()
 
     def weights(self, network: int) -> Weights:
         layer, place = self._find(network)
@@ -189,7 +191,9 @@ def rule_of(trials: Sequence[Trial], W: NDArray[Any], V: NDArray[Any]) -> kernel
     protocol, configuration = trial.protocol, trial.configuration
     hebbian = trial.learner == HEBBIAN.name
     synapse = configuration.focus == "synapse"
-    rms = protocol.neuron_norm == "rms"
+    # They differ only where `exponential_output` leaves a norm undivided.
+    divisors = [one.strength_divisor("output", *V.shape) for one in trials]
+    hidden_bias, output_bias = biases(trial, len(W), len(V), W.dtype)
     lateral_inhibition = trial.lateral_inhibition or 1.0
     squarings = math.log2(lateral_inhibition)
     hidden = LINEAR if synapse else GROWTHS.index(configuration.hidden)
@@ -205,12 +209,16 @@ def rule_of(trials: Sequence[Trial], W: NDArray[Any], V: NDArray[Any]) -> kernel
         lateral_inhibition=number(lateral_inhibition),
         squarings=int(squarings) if squarings >= 0 and squarings.is_integer() else -1,
         normalized=protocol.forward_weights == "normalized",
-        norm_ratio=protocol.orthogonality == "norm-ratio",
+        norm_ratio=protocol.orthogonality != "raw",
         hidden_growth=hidden,
         output_growth=np.array([GROWTHS.index(output.output) for output in outputs]),
         output_synapse=np.array([output.focus == "synapse" for output in outputs]),
-        hidden_fan=number(math.sqrt(W.shape[1]) if rms else 1.0),
-        output_fan=number(math.sqrt(V.shape[1]) if rms else 1.0),
+        hidden_fan=number(trial.strength_divisor("hidden", *W.shape)),
+        output_fan=number(max(divisors)),
+        output_plain=np.array([divisor != max(divisors) for divisor in divisors]),
+        epsilon=number(protocol.epsilon),
+        hidden_bias=hidden_bias,
+        output_bias=output_bias,
         cap=number(1.0 if protocol.plasticity_floor == "clamped" else math.inf),
         # Below the smallest normal number weights become 0: arithmetic on subnormals is slow.
         least=number(info.tiny if protocol.hidden_sign == "non-negative" else -math.inf),

@@ -47,6 +47,10 @@ class Rule(NamedTuple):
     output_synapse: Any  # of each output layer, whether that growth is synapse-wise
     hidden_fan: Any  # a row's norm over this is its strength
     output_fan: Any
+    output_plain: Any  # of each output layer, whether its norm is not divided
+    epsilon: Any  # added to a norm that divides an earlier neuron's weights
+    hidden_bias: Any
+    output_bias: Any
     cap: Any  # strength above which sigmoid plasticity stays constant
     least: Any  # a hidden weight below this becomes 0
     output_unit: bool  # keep output rows at unit length
@@ -90,6 +94,7 @@ def _hebbian_factors(dot, square, scale, rule, h, gain, pull, share):
         if rule.normalized:
             norm = math.sqrt(square[i]) * scale[i]
             a = a / norm if norm != zero else zero
+        a += rule.hidden_bias[i]
         h[i] = zero if a < zero else a
     _inhibit(h, rule)
     for i in range(h.size):
@@ -99,19 +104,23 @@ def _hebbian_factors(dot, square, scale, rule, h, gain, pull, share):
         gain[i] = rule.alpha * factor * h[i]
         if rule.norm_ratio:
             pull[i] = gain[i] * rule.eta * norm
-            share[i] = h[i] / norm if norm != zero else zero
+            # Adding an epsilon of 0 would change how the division is compiled, and so its rounding.
+            if rule.epsilon == zero:
+                share[i] = h[i] / norm if norm != zero else zero
+            else:
+                share[i] = h[i] / (norm + rule.epsilon)
         else:
             pull[i] = gain[i] * rule.eta
             share[i] = h[i]
 
 
 @compiled
-def _outputs(V, h, y):
+def _outputs(V, h, bias, y):
     for c in range(V.shape[0]):
         total = y.dtype.type(0)
         for i in range(h.size):
             total += V[c, i] * h[i]
-        y[c] = total
+        y[c] = total + bias[c]
 
 
 @compiled
@@ -145,7 +154,8 @@ def _update_output_row(row, h, amount, rule, layer):
             factor = plasticity(kind, strength, min(strength, rule.cap), one)
             row[i] += step * factor * h[i]
     else:
-        strength = _norm(row) / rule.output_fan
+        # In two branches: as one division by an array's element it would round differently.
+        strength = _norm(row) if rule.output_plain[layer] else _norm(row) / rule.output_fan
         step *= plasticity(kind, strength, min(strength, rule.cap), one)
         for i in range(h.size):
             row[i] += step * h[i]
@@ -167,7 +177,7 @@ def _hebbian_output(V, h, label, rule, layer, y, first):
         if rule.output_unit and not first:
             _to_unit(V[label])  # the other rows are at unit length and have not moved
     else:
-        _outputs(V, h, y)
+        _outputs(V, h, rule.output_bias, y)
         if rule.output_rule == ERROR_SOFTMAX:
             _softmax(y)
         elif rule.output_rule == ERROR_ONEHOT:
@@ -189,7 +199,7 @@ def _sgd_factors(dot, square, scale, V, label, rule, h, y, back, gain):
     for i in range(h.size):
         a = dot[i] * scale[i]
         h[i] = zero if a < zero else a
-    _outputs(V, h, y)
+    _outputs(V, h, rule.output_bias, y)
     _softmax(y)
     y[label] -= one
     back[:] = zero
@@ -333,8 +343,8 @@ def trainer(hebbian: bool, synapse: int, unit: bool) -> Callable[..., None]:
 
 
 @compiled
-def predict(W, rows, inverse, V, images, full, rule, hebbian, out):
-    """Predict the class of each image with every output layer; `inverse` scales activations.
+def outputs(W, rows, inverse, V, images, full, rule, hebbian, out):
+    """The outputs of every output layer for each image; `inverse` scales activations.
 
     Four rows of W (padded to a multiple of four) are multiplied by two images at a time, so that
     the sums stay in registers.
@@ -343,7 +353,6 @@ def predict(W, rows, inverse, V, images, full, rule, hebbian, out):
     zero = W.dtype.type(0)
     x, other = np.empty(width, W.dtype), np.empty(width, W.dtype)
     z = np.empty((2, W.shape[0]), W.dtype)
-    y = np.empty(V.shape[1], W.dtype)
     for n in range(0, images.shape[0], 2):
         pair = min(2, images.shape[0] - n)
         _read(images, n, full, x)
@@ -366,10 +375,9 @@ def predict(W, rows, inverse, V, images, full, rule, hebbian, out):
         for k in range(pair):
             h = z[k, :rows]
             for i in range(rows):
-                activation = h[i] * inverse[i]
+                activation = h[i] * inverse[i] + rule.hidden_bias[i]
                 h[i] = zero if activation < zero else activation
             if hebbian:
                 _inhibit(h, rule)
             for layer in range(V.shape[0]):
-                _outputs(V[layer], h, y)
-                out[layer, n + k] = np.argmax(y)
+                _outputs(V[layer], h, rule.output_bias, out[layer, n + k])

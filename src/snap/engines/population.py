@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from snap.data.samples import Samples
 from snap.errors import SnapError
+from snap.initial import Weights
 from snap.trial import Trial
-
-Weights = tuple[NDArray[Any], NDArray[Any]]  # hidden W (H×D), output V (C×H)
 
 
 class Population(ABC):
@@ -78,8 +77,13 @@ class Population(ABC):
         """Train, and return the position (from 1) in its order at which each network diverged."""
 
     @abstractmethod
+    def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
+        """The outputs of one network for each sample: [N, C]."""
+
     def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
         """The class that one network predicts for each sample: the argmax over all outputs."""
+        predicted: NDArray[np.int64] = np.argmax(self.outputs(network, samples), axis=1)
+        return predicted
 
     @abstractmethod
     def weights(self, network: int) -> Weights:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from snap.growth import GROWTHS, plasticity
+from snap.initial import biases
 from snap.learners import HEBBIAN, SGD
 from snap.trial import Trial
 
@@ -33,6 +34,8 @@ class Network:
         self.protocol = trial.protocol
         self.W = W
         self.V = V
+        hidden, output = biases(trial, len(W), len(V), W.numpy().dtype)
+        self.hidden_bias, self.output_bias = torch.from_numpy(hidden), torch.from_numpy(output)
 
     def hidden(self, x: Tensor) -> Tensor:
         """The activity of the hidden layer."""
@@ -42,20 +45,19 @@ class Network:
         """Update both layers with one sample. Both updates use the weights from before it."""
         raise NotImplementedError
 
-    def predict(self, x: Tensor) -> int:
-        return int(torch.argmax(self.V @ self.hidden(x)))
+    def outputs(self, x: Tensor) -> Tensor:
+        return self.V @ self.hidden(x) + self.output_bias
 
     def finite(self) -> bool:
         return bool(torch.isfinite(self.W).all() and torch.isfinite(self.V).all())
 
-    def plasticity(self, weights: Tensor, growth: str) -> Tensor | float:
+    def plasticity(self, weights: Tensor, layer: str) -> Tensor | float:
         """Table 1 (tab:growth-eqns): the factor of δW, for each synapse or for each row."""
+        growth = getattr(self.trial.configuration, layer)
         if self.trial.configuration.focus == "synapse":
             strength = weights.abs()
-        elif self.protocol.neuron_norm == "rms":
-            strength = row_norms(weights) / weights.shape[1] ** 0.5
         else:
-            strength = row_norms(weights)
+            strength = row_norms(weights) / self.trial.strength_divisor(layer, *weights.shape)
         clamped = self.protocol.plasticity_floor == "clamped"
         capped = strength.clamp(max=1.0) if clamped else strength
         factor: Tensor | float = plasticity(GROWTHS.index(growth), strength, capped, 1.0)
@@ -76,7 +78,7 @@ class HebbianNetwork(Network):
         z = self.W @ x
         if self.protocol.forward_weights == "normalized":
             z = over(z, row_norms(self.W).squeeze(1))
-        a = torch.relu(z)
+        a = torch.relu(z + self.hidden_bias)
         return over(a, a.max()) ** self.lateral_inhibition
 
     def learn(self, x: Tensor, label: int) -> None:
@@ -92,14 +94,14 @@ class HebbianNetwork(Network):
         explained = torch.zeros_like(x)  # Σ_{k<i} h_k w_k
         for i in range(len(W)):
             norm = W[i].square().sum().sqrt()
-            if self.protocol.orthogonality == "norm-ratio":
-                r[i] = h[i] * (x - self.eta * norm * explained)
-                explained = explained + h[i] * over(W[i], norm)
-            else:
+            if self.protocol.orthogonality == "raw":
                 r[i] = h[i] * (x - self.eta * explained)
                 explained = explained + h[i] * W[i]
+            else:
+                r[i] = h[i] * (x - self.eta * norm * explained)
+                explained = explained + h[i] * over(W[i], norm + self.protocol.epsilon)
         unit_rows = self.trial.keeps_unit_rows(growth)
-        factor = 1.0 if unit_rows else self.plasticity(W, growth)
+        factor = 1.0 if unit_rows else self.plasticity(W, "hidden")
         W = W + self.trial.alpha * factor * r  # eq:generic_weight_update
         if self.protocol.hidden_sign == "non-negative":
             W = W.clamp(min=0.0)
@@ -110,7 +112,7 @@ class HebbianNetwork(Network):
         V, rule = self.V, self.protocol.output_rule
         y = torch.zeros(len(V), dtype=V.dtype)
         y[label] = 1.0
-        output = V @ h
+        output = V @ h + self.output_bias
         if rule == "error-softmax":
             y = y - torch.softmax(output, dim=0)
         elif rule == "error-onehot":
@@ -118,7 +120,7 @@ class HebbianNetwork(Network):
         elif rule == "error-raw":
             y = y - output
         r = torch.outer(y, h)
-        V = V + self.trial.alpha * self.plasticity(V, self.trial.configuration.output) * r
+        V = V + self.trial.alpha * self.plasticity(V, "output") * r
         return over(V, row_norms(V)) if self.protocol.output_rows == "renormalised" else V
 
 
@@ -134,13 +136,13 @@ class SgdNetwork(Network):
         output = V @ torch.relu(W @ x)
         loss = torch.nn.functional.cross_entropy(output.unsqueeze(0), torch.tensor([label]))
         gradient_W, gradient_V = torch.autograd.grad(loss, (W, V))
-        configuration = self.trial.configuration
-        self.W = self._descend(self.W, gradient_W, configuration.hidden)
-        self.V = self._descend(self.V, gradient_V, configuration.output)
+        self.W = self._descend(self.W, gradient_W, "hidden")
+        self.V = self._descend(self.V, gradient_V, "output")
 
-    def _descend(self, weights: Tensor, gradient: Tensor, growth: str) -> Tensor:
-        weights = weights - self.trial.alpha * self.plasticity(weights, growth) * gradient
-        return over(weights, row_norms(weights)) if self.trial.keeps_unit_rows(growth) else weights
+    def _descend(self, weights: Tensor, gradient: Tensor, layer: str) -> Tensor:
+        weights = weights - self.trial.alpha * self.plasticity(weights, layer) * gradient
+        unit_rows = self.trial.keeps_unit_rows(getattr(self.trial.configuration, layer))
+        return over(weights, row_norms(weights)) if unit_rows else weights
 
 
 NETWORKS: dict[str, type[Network]] = {HEBBIAN.name: HebbianNetwork, SGD.name: SgdNetwork}

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from snap.data.samples import Samples
-from snap.engines.population import Population, Weights
+from snap.engines.population import Population
 from snap.engines.reference import NETWORKS, Network
+from snap.initial import Weights
 from snap.trial import Trial
 
 
@@ -47,9 +48,10 @@ class ReferencePopulation(Population):
                 return count
         return None
 
-    def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
+    def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
         net = self.networks[network]
-        return np.array([net.predict(_pixels(image, net.W.dtype)) for image in samples.images])
+        rows = [net.outputs(_pixels(image, net.W.dtype)).numpy() for image in samples.images]
+        return np.array(rows).reshape(len(samples), len(net.V))
 
     def weights(self, network: int) -> Weights:
         net = self.networks[network]

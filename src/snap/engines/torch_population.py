@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from snap.data.samples import Samples
-from snap.engines.population import Population, Weights
+from snap.engines.population import Population
 from snap.engines.reference import over
 from snap.errors import SnapError
 from snap.growth import GROWTHS, plasticity
+from snap.initial import Weights, biases
 from snap.learners import HEBBIAN, SGD
 from snap.trial import Trial
 
@@ -32,6 +33,8 @@ class Rule(NamedTuple):
     lateral_inhibition: Tensor
     eta: Tensor
     alpha: Tensor
+    hidden_bias: Tensor  # [G, H]
+    output_bias: Tensor  # [G, C]
 
 
 def row_norms(weights: Tensor) -> Tensor:
@@ -44,14 +47,13 @@ def times(weights: Tensor, vectors: Tensor) -> Tensor:
     return torch.bmm(weights, vectors.unsqueeze(2)).squeeze(2)
 
 
-def layer_plasticity(weights: Tensor, growth: str, trial: Trial) -> Any:
+def layer_plasticity(weights: Tensor, layer: str, trial: Trial) -> Any:
     """Table 1 for a whole layer of every network."""
+    growth = getattr(trial.configuration, layer)
     if trial.configuration.focus == "synapse":
         strength = weights.abs()
     else:
-        strength = row_norms(weights)
-        if trial.protocol.neuron_norm == "rms":
-            strength = strength / weights.shape[2] ** 0.5
+        strength = row_norms(weights) / trial.strength_divisor(layer, *weights.shape[1:])
     clamped = trial.protocol.plasticity_floor == "clamped"
     capped = strength.clamp(max=1.0) if clamped else strength
     return plasticity(GROWTHS.index(growth), strength, capped, 1.0)
@@ -61,6 +63,8 @@ def inhibited(z: Tensor, norms: Tensor, rule: Rule) -> Tensor:
     """eq:activation and eq:lateral_inhibition from z = W x and the norms of W's rows: [G, H]."""
     if rule.trial.protocol.forward_weights == "normalized":
         z = over(z, norms)
+    if rule.trial.protocol.bias == "fixed":
+        z = z + rule.hidden_bias
     a = torch.relu(z)
     return over(a, a.amax(dim=1, keepdim=True)) ** rule.lateral_inhibition
 
@@ -72,13 +76,14 @@ def hebbian_step(W: Tensor, V: Tensor, x: Tensor, y: Tensor, rule: Rule) -> tupl
     h = inhibited(times(W, x), norms, rule)
     # eq:sanger: row i of `mix` has the share of each earlier neuron that neuron i subtracts.
     takes, lends = h * rule.eta, h
-    if protocol.orthogonality == "norm-ratio":
-        takes, lends = takes * norms, over(lends, norms)
+    if protocol.orthogonality != "raw":
+        divisors = norms + protocol.epsilon if protocol.epsilon else norms
+        takes, lends = takes * norms, over(lends, divisors)
     mix = torch.tril(takes.unsqueeze(2) * lends.unsqueeze(1), diagonal=-1)
     r = h.unsqueeze(2) * x.unsqueeze(1) - torch.bmm(mix, W)
     alpha = rule.alpha.unsqueeze(2)
     unit = trial.keeps_unit_rows(trial.configuration.hidden)
-    factor = 1.0 if unit else layer_plasticity(W, trial.configuration.hidden, trial)
+    factor = 1.0 if unit else layer_plasticity(W, "hidden", trial)
     new_W = W + alpha * factor * r
     if protocol.hidden_sign == "non-negative":
         new_W = new_W.clamp(min=0.0)
@@ -86,7 +91,7 @@ def hebbian_step(W: Tensor, V: Tensor, x: Tensor, y: Tensor, rule: Rule) -> tupl
         new_W = over(new_W, row_norms(new_W))
     # eq:original_class
     if protocol.output_rule != "label":
-        output = times(V, h)
+        output = times(V, h) + rule.output_bias
         if protocol.output_rule == "error-softmax":
             output = torch.softmax(output, dim=1)
         elif protocol.output_rule == "error-onehot":
@@ -94,7 +99,7 @@ def hebbian_step(W: Tensor, V: Tensor, x: Tensor, y: Tensor, rule: Rule) -> tupl
             output = torch.zeros_like(output).scatter(1, highest, 1.0)
         y = y - output
     r = y.unsqueeze(2) * h.unsqueeze(1)
-    new_V = V + alpha * layer_plasticity(V, trial.configuration.output, trial) * r
+    new_V = V + alpha * layer_plasticity(V, "output", trial) * r
     if protocol.output_rows == "renormalised":
         new_V = over(new_V, row_norms(new_V))
     return new_W, new_V
@@ -110,16 +115,16 @@ def sgd_step(W: Tensor, V: Tensor, x: Tensor, y: Tensor, rule: Rule) -> tuple[Te
     h = torch.relu(times(W, x))
     error = torch.softmax(times(V, h), dim=1) - y
     back = times(V.transpose(1, 2), error) * (h > 0)
-    configuration = rule.trial.configuration
-    new_W = descend(W, back.unsqueeze(2) * x.unsqueeze(1), configuration.hidden, rule)
-    new_V = descend(V, error.unsqueeze(2) * h.unsqueeze(1), configuration.output, rule)
+    new_W = descend(W, back.unsqueeze(2) * x.unsqueeze(1), "hidden", rule)
+    new_V = descend(V, error.unsqueeze(2) * h.unsqueeze(1), "output", rule)
     return new_W, new_V
 
 
-def descend(weights: Tensor, gradient: Tensor, growth: str, rule: Rule) -> Tensor:
-    factor = rule.alpha.unsqueeze(2) * layer_plasticity(weights, growth, rule.trial)
+def descend(weights: Tensor, gradient: Tensor, layer: str, rule: Rule) -> Tensor:
+    factor = rule.alpha.unsqueeze(2) * layer_plasticity(weights, layer, rule.trial)
     weights = weights - factor * gradient
-    return over(weights, row_norms(weights)) if rule.trial.keeps_unit_rows(growth) else weights
+    unit = rule.trial.keeps_unit_rows(getattr(rule.trial.configuration, layer))
+    return over(weights, row_norms(weights)) if unit else weights
 
 
 class Learning(NamedTuple):
@@ -195,11 +200,14 @@ class TorchPopulation(Population):
         def column(values: list[float]) -> Tensor:
             return torch.tensor(values, dtype=W.dtype, device=self.device).unsqueeze(1)
 
+        own = [biases(t, W.shape[1], V.shape[1], weights[0][0].dtype) for t in trials]
         self.rule = Rule(
             trials[0],
             column([t.lateral_inhibition or 1.0 for t in trials]),
             column([t.eta or 0.0 for t in trials]),
             column([t.alpha for t in trials]),
+            torch.from_numpy(np.stack([hidden for hidden, _ in own])).to(self.device),
+            torch.from_numpy(np.stack([output for _, output in own])).to(self.device),
         )
         if self.device.type == "cpu":  # on a GPU, reporting in between would wait for the device
             self.report_every = 500
@@ -238,21 +246,24 @@ class TorchPopulation(Population):
         after = state.diverged.tolist()
         return [at if at and not was else None for at, was in zip(after, before, strict=True)]
 
-    def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
+    def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
         images, _ = self._place(samples)
         W, V = self.state.W[network], self.state.V[network]
-        rule = self.rule._replace(lateral_inhibition=self.rule.lateral_inhibition[network])
+        rule = self.rule._replace(
+            lateral_inhibition=self.rule.lateral_inhibition[network],
+            hidden_bias=self.rule.hidden_bias[network],
+        )
         activity = LEARNING[rule.trial.learner].activity
         norms = row_norms(W.unsqueeze(0)).squeeze(2)
-        classes = []
+        batches = []
         with torch.no_grad():
             for batch in torch.split(images, 2048):
                 x = batch.to(W.dtype)
                 if images.dtype == torch.uint8:
                     x = x / 255
                 h = activity(x @ W.T, norms, rule)
-                classes.append((h @ V.T).argmax(dim=1))
-        return torch.cat(classes).cpu().numpy()
+                batches.append(h @ V.T + self.rule.output_bias[network])
+        return torch.cat(batches).cpu().numpy()
 
     def weights(self, network: int) -> Weights:
         W, V, _ = self.state

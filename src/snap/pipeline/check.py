@@ -7,29 +7,27 @@ exits with code 0 has passed it.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from snap.errors import SnapError
 from snap.metrics import best
 from snap.numbers import number_text
-from snap.pipeline.jobs import optimum
-from snap.pipeline.plan import Cell, Plan
+from snap.pipeline.jobs import best_eta, optimum
+from snap.pipeline.plan import Cell, Pair, Plan
 from snap.pipeline.row_trials import fingerprints, key, number
 from snap.pipeline.rows import COLUMNS, Row, read_rows
-from snap.protocol import LADDER
 from snap.trial import Trial
 
 Rows = Mapping[str, list[Row]]
-CellKey = tuple[str, str, str, str]
+CellKey = tuple[str, ...]  # learner, dataset, configuration and λ
 SelectedPair = tuple[float | None, float | None]  # both are None for a cell without a pair
 
 
 def check(plan: Plan, folder: Path) -> dict[str, int]:
     """Return the number of rows of each table; the error names each table that differs."""
     tables = {name: read_rows(folder / f"{name}.csv") for name in COLUMNS}
-    faults = list(_faults(plan, tables))
+    faults = [*_faults(plan, tables), *_repeated(tables)]
     if faults:
         raise SnapError(
             f"{folder}: the tables do not match the configuration: {'; '.join(faults)};"
@@ -43,7 +41,7 @@ def _faults(plan: Plan, tables: Rows) -> Iterable[str]:
     points = [
         plan.trial("search", cell, *pair, seed)
         for cell in searched
-        for pair in plan.pairs(cell)
+        for pair in _searched(plan, cell, tables["search"])
         for seed in plan.seeds("search")
     ]
     yield from _compare("search", _trained(tables["search"], points), _texts(points))
@@ -65,24 +63,53 @@ def _faults(plan: Plan, tables: Rows) -> Iterable[str]:
     for name in ("matrix", "curve"):
         yield from _compare(name, {"|".join(key(row)) for row in tables[name]}, sequences)
     rungs = {
-        "|".join((cell.dataset, cell.configuration, str(step), protocol.text, str(seed)))
+        "|".join((*family, str(step), protocol.text_for(cell.learner), str(seed)))
         for cell in plan.ladder_cells
         if pairs[_key_of(cell)][1] is not None
-        for step, (_, protocol) in enumerate(LADDER)
+        for family in [(cell.learner, cell.dataset, cell.configuration)]
+        for step, (_, protocol, _) in enumerate(plan.rungs(cell))
         for seed in plan.seeds("ladder")
     }
-    columns = ("dataset", "configuration", "step", "protocol", "seed")
+    columns = ("learner", "dataset", "configuration", "step", "protocol", "seed")
     trained = {"|".join(row[c] for c in columns) for row in tables["ladder"]}
     yield from _compare("ladder", trained, rungs)
     portrayed = {"|".join(key(row)) for row in tables["consolidation"]}
     yield from _compare("consolidation", portrayed, set(_portraits(plan, tables["sequential"])))
 
 
+def _searched(plan: Plan, cell: Cell, rows: Iterable[Row]) -> list[Pair]:
+    """The pairs that the search of a cell tries; some depend on the results of others."""
+    pairs = plan.pairs(cell)
+    then = plan.then_alphas(cell)
+    if then:
+        alphas = {alpha for _, alpha in pairs}
+        first = [
+            row
+            for row in rows
+            if _cell_key(row) == _key_of(cell) and number(row["alpha"]) in alphas
+        ]
+        if first:
+            pairs = [*pairs, *((best_eta(first), alpha) for alpha in then)]
+    return pairs
+
+
 def _compare(table: str, actual: Iterable[str], expected: Iterable[str]) -> Iterable[str]:
-    actual, expected = Counter(set(actual)), Counter(set(expected))
-    missing, extra = len(expected - actual), len(actual - expected)
+    found, wanted = set(actual), set(expected)
+    missing, extra = len(wanted - found), len(found - wanted)
     if missing or extra:
-        yield f"{table} has {missing} of {len(expected)} entries missing and {extra} unexpected"
+        yield f"{table} has {missing} of {len(wanted)} entries missing and {extra} unexpected"
+
+
+def _repeated(tables: Rows) -> Iterable[str]:
+    """Tables that contain a trial, or the pair of a cell, more than once."""
+    for name, of in (("search", _trial), ("selected", _cell_key), ("sequential", _trial)):
+        repeated = len(tables[name]) - len({of(row) for row in tables[name]})
+        if repeated:
+            yield f"{name} contains {repeated} rows twice"
+
+
+def _trial(row: Row) -> CellKey:
+    return (row["trial"],)
 
 
 def _texts(trials: Iterable[Trial]) -> set[str]:

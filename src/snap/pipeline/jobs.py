@@ -25,6 +25,10 @@ from snap.pipeline.rows import (
 from snap.pipeline.training import Workplace, train
 from snap.trial import Sequential, Trial
 
+# The fields of a kept result that the sequential step needs. Trials that lack one, because an older
+# version kept them, are trained again.
+SEQUENCE = ("history", "matrix", "matrix_known", "matrix_own")
+
 
 def load_spec(text: str) -> Row:
     try:
@@ -45,7 +49,7 @@ def identity(trial: Trial, engine: str) -> Row:
         "learner": trial.learner,
         "dataset": trial.dataset,
         "configuration": trial.configuration.name,
-        "protocol": trial.protocol.text,
+        "protocol": trial.protocol_text,
         "lambda": trial.lateral_inhibition,
         "eta": trial.eta,
         "alpha": trial.alpha,
@@ -54,21 +58,48 @@ def identity(trial: Trial, engine: str) -> Row:
 
 
 def search(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
-    """Write the accuracy of every pair after the last epoch."""
+    """Write the accuracy of every pair after the last epoch.
+
+    In a coordinate-wise search these pairs differ in η. The rates follow, with the best η.
+    """
     trials = [
         with_pair(text, eta, alpha)
         for cell in spec["cells"]
         for text in cell["trials"]
         for eta, alpha in cell["pairs"]
     ]
+    rows = _points(trials, spec["engine"], place)
+    trials += [
+        with_pair(text, best_eta(_of_cell(rows, Trial.parse(text))), alpha)
+        for cell in spec["cells"]
+        for text in cell["trials"]
+        for alpha in cell.get("then", ())
+    ]
+    if len(trials) > len(rows):
+        rows = _points(trials, spec["engine"], place)
+    write_rows(output, SEARCH, rows)
+
+
+def _points(trials: Sequence[Trial], engine: str, place: Workplace) -> list[Row]:
     rows = []
-    results = train(trials, spec["engine"], place, history=False)
+    results = train(trials, engine, place, needs=())
     for trial, result in zip(trials, results, strict=True):
         row = identity(trial, result["engine"])
         row |= {"split": trial.split, "epochs": trial.experiment.items()["epochs"]}
         row |= {"accuracy": result["accuracy"], "diverged": result["diverged"]}
         rows.append(row)
-    write_rows(output, SEARCH, rows)
+    return rows
+
+
+def _of_cell(points: Sequence[Row], trial: Trial) -> list[Row]:
+    own = trial.configuration.name, trial.lateral_inhibition
+    return [point for point in points if (point["configuration"], point["lambda"]) == own]
+
+
+def best_eta(points: Sequence[Row]) -> float:
+    """The η of a cell that a coordinate-wise search goes on with: the smallest if all diverged."""
+    chosen = optimum(points).get("eta")
+    return float(chosen) if chosen is not None else min(float(point["eta"]) for point in points)
 
 
 def select(spec: Row, inputs: Sequence[Path], output: Path) -> None:
@@ -103,7 +134,7 @@ def optimum(points: Sequence[Row]) -> Row:
     means = {
         pair: sum(float(point["accuracy"]) for point in seeds) / len(seeds)
         for pair, seeds in by_pair.items()
-        if not any(point["diverged"] for point in seeds)
+        if not any(point["diverged"] not in ("", None) for point in seeds)
     }
     ranked = sorted(means, key=lambda pair: (-means[pair], float(pair[1]), float(pair[0] or 0)))
     row: Row = {"points": len(by_pair), "diverged": len(by_pair) - len(means)}
@@ -136,14 +167,18 @@ def sequential(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace
     trials = _final_trials(spec, inputs)
     outcomes, cells, points = [], [], []
     tasks = max((len(_tasks(Trial.parse(c["trials"][0]))) for c in spec["cells"]), default=0)
-    for trial, result in zip(trials, train(trials, spec["engine"], place), strict=True):
+    results = train(trials, spec["engine"], place, needs=SEQUENCE)
+    for trial, result in zip(trials, results, strict=True):
         who = identity(trial, result["engine"])
         outcome = who | {key: result[key] for key in ("accuracy", "samples", "diverged")}
-        outcomes.append(outcome | (metrics.of_sequence(result["matrix"]) or {}))
+        outcomes.append(outcome | (metrics.of_sequence(result) or {}))
         epochs, reached = result["epochs_per_task"], result["reached"]
-        for after, row in enumerate(result["matrix"]):
-            for task, (classes, value) in enumerate(zip(_tasks(trial), row, strict=True), start=1):
+        limited = zip(result["matrix_known"], result["matrix_own"], strict=True)
+        for after, (row, known_own) in enumerate(zip(result["matrix"], limited, strict=True)):
+            values = zip(_tasks(trial), row, *known_own, strict=True)
+            for task, (classes, value, known, own) in enumerate(values, start=1):
                 cell = {"after": after, "task": task, "accuracy": value}
+                cell |= {"accuracy_known": known, "accuracy_own": own}
                 cell["classes"] = "+".join(map(str, classes))
                 if task == after:
                     cell |= {"epochs": epochs[after - 1], "reached": reached[after - 1]}

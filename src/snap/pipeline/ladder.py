@@ -1,7 +1,8 @@
-"""The ladder: from `text` to `reference`, one protocol switch at a time. Not in the paper."""
+"""The ladder: from `text` to `reference` to `code`, one difference at a time. Not in the paper."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,26 +10,22 @@ from snap import metrics
 from snap.pipeline.jobs import identity, with_pair
 from snap.pipeline.rows import LADDER, Row, read_rows, write_rows
 from snap.pipeline.training import Workplace, train
+from snap.trial import Trial
 
 
 def ladder(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
-    """Train every rung with the cell's selected pair, so that only the switches differ."""
+    """Train every rung with the pair selected for the cell, unless the rung gives the rate."""
     ((pair,),) = (read_rows(path) for path in inputs)
     rows: list[Row] = []
     if pair["alpha"]:
-        eta, alpha = float(pair["eta"]), float(pair["alpha"])
-        trials = [
-            with_pair(text, eta, alpha)
-            for rung in spec["rungs"]
-            for stage in ("iid", "sequential")
-            for text in rung[stage]
-        ]
+        eta = float(pair["eta"]) if pair["eta"] else None
+        rungs = [_trials(rung, eta, float(pair["alpha"])) for rung in spec["rungs"]]
+        trials = list(itertools.chain(*itertools.chain(*rungs)))
         results = dict(zip(trials, train(trials, spec["engine"], place), strict=True))
-        for step, rung in enumerate(spec["rungs"]):
-            for iid_text, sequential_text in zip(rung["iid"], rung["sequential"], strict=True):
-                trial = with_pair(iid_text, eta, alpha)
-                iid, sequence = results[trial], results[with_pair(sequential_text, eta, alpha)]
-                measured = metrics.of_sequence(sequence["matrix"]) or {}
+        for step, (rung, seeds) in enumerate(zip(spec["rungs"], rungs, strict=True)):
+            for trial, sequential in seeds:
+                iid, sequence = results[trial], results[sequential]
+                measured = metrics.of_sequence(sequence) or {}
                 rows.append(
                     identity(trial, iid["engine"])
                     | {"step": step, "switch": rung["switch"]}
@@ -38,3 +35,12 @@ def ladder(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) ->
                     | {"sequential_diverged": sequence["diverged"]}
                 )
     write_rows(output, LADDER, rows)
+
+
+def _trials(rung: Row, eta: float | None, selected: float) -> list[tuple[Trial, Trial]]:
+    """For every seed, the i.i.d. and the sequential trial of a rung."""
+    alpha = selected if rung["alpha"] is None else rung["alpha"]
+    return [
+        (with_pair(iid, eta, alpha), with_pair(sequential, eta, alpha))
+        for iid, sequential in zip(rung["iid"], rung["sequential"], strict=True)
+    ]

@@ -14,17 +14,17 @@ from typing import Any
 
 import yaml
 
-from snap.data import datasets
-from snap.engines import CHOICES
-from snap.errors import SnapError, printable
+from snap.errors import SnapError
 from snap.learners import LEARNERS, Learner
 from snap.numbers import number_text
+from snap.pipeline import plan_check
 from snap.pipeline.config import complete
-from snap.protocol import Protocol
+from snap.protocol import LADDER, REFERENCE, Protocol, named
 from snap.trial import Configuration, Iid, Sequential, Trial
 
 NO_LAMBDA = "none"  # stands for λ in the paths of a learner that has none
 Pair = tuple[float | None, float]  # (η, α); η is None for a learner that has none
+Rung = tuple[str, Protocol, float | None]  # what changes, where it leads, and α unless selected
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Plan:
             complete(config, yaml.safe_load(schema.read_text())),
             yaml.safe_load(paper.read_text()),
         )
-        plan._check()
+        plan_check.check(plan)
         return plan
 
     # Cells and pairs
@@ -151,9 +151,29 @@ class Plan:
         given = self.given_pair(cell)
         if given is not None:
             return [given]
+        etas, alphas = self._grid
+        if self.coordinate_wise:
+            return [(eta, float(self.config["search"]["first_alpha"])) for eta in etas]
+        return list(itertools.product(etas, alphas))
+
+    @property
+    def coordinate_wise(self) -> bool:
+        """Whether η is searched first, at one α, and then α with the best η."""
+        return bool(self.config["search"]["method"] == "coordinate")
+
+    def then_alphas(self, cell: Cell) -> list[float]:
+        """The rates that are tried with the best η; none unless the search is coordinate-wise."""
+        learner = LEARNERS[cell.learner]
+        if not self.coordinate_wise or not learner.inhibits or self.given_pair(cell):
+            return []
+        first = float(self.config["search"]["first_alpha"])
+        return [alpha for alpha in self._grid[1] if alpha != first]
+
+    @property
+    def _grid(self) -> tuple[list[float], list[float]]:
         grid = self.config["grids"][self.config["search"]["grid"]]
         etas, alphas = (sorted(map(float, grid[name])) for name in ("eta", "alpha"))
-        return list(itertools.product(etas, alphas))
+        return etas, alphas
 
     def paper_pair(self, cell: Cell) -> tuple[float, float] | None:
         """The cell's pair in the paper's table, or None."""
@@ -178,7 +198,8 @@ class Plan:
         together = int(self.config["lambdas_per_job"])
         most = self.config["points_per_job"]
         points = len(self.pairs(cells[0][0]))
-        if stage == "search" and most is not None and most < points:
+        spread = most is not None and most < points and not self.then_alphas(cells[0][0])
+        if stage == "search" and spread:
             parts = math.ceil(points / most)
             return [Job(alike, part, parts) for alike in cells for part in range(1, parts + 1)]
         groups = [cells[n : n + together] for n in range(0, len(cells), together)]
@@ -202,15 +223,32 @@ class Plan:
 
     @property
     def ladder_cells(self) -> list[Cell]:
-        """The cells that are trained while protocol switches are changed one after the other."""
+        """The cells that are trained with one difference between the readings after the other."""
         wanted = self.config["ladder"]
         names = [Configuration.parse(name).name for name in wanted["configurations"]]
         return [
             cell
             for cell in self.all_cells
-            if LEARNERS[cell.learner].inhibits
-            and cell.configuration in names
-            and cell.lateral_inhibition == wanted["lambda"]
+            if (
+                cell.configuration in names and cell.lateral_inhibition == wanted["lambda"]
+                if LEARNERS[cell.learner].inhibits
+                else wanted["sgd_alpha"] is not None
+            )
+        ]
+
+    def rungs(self, cell: Cell) -> list[Rung]:
+        """The rungs of a cell's ladder.
+
+        For SGD they lead from `reference` to `code`: the rate that was run, then initial weights.
+        """
+        if LEARNERS[cell.learner].inhibits:
+            return [(switch, protocol, None) for switch, protocol in LADDER]
+        rate = float(self.config["ladder"]["sgd_alpha"])
+        code = named("code", cell.learner)
+        return [
+            ("", REFERENCE, None),
+            ("alpha", REFERENCE, rate),
+            ("sgd_initial_weights", code, rate),
         ]
 
     def portrait_families(self, dataset: str) -> list[tuple[str, str, str]]:
@@ -244,7 +282,7 @@ class Plan:
             eta=eta,
             dataset=cell.dataset,
             learner=cell.learner,
-            protocol=Protocol.parse(config["protocol"]),
+            protocol=Protocol.parse(config["protocol"], cell.learner),
             experiment=experiment,
             hidden=cell.hidden,
             beta=config["beta"],
@@ -253,54 +291,3 @@ class Plan:
             train_limit=config["limits"]["train"],
             test_limit=config["limits"]["test"],
         )
-
-    def _check(self) -> None:
-        """Check what a schema cannot express."""
-        config = self.config
-        for learner in LEARNERS.values():
-            key = f"{learner.section}.configurations" if learner.section else "configurations"
-            names = _named(key, lambda at=learner: self.configurations(at.name))
-            if len(set(names)) < len(names):
-                raise SnapError(f"config key {key}: a configuration is listed twice")
-        if config["engine"] not in CHOICES:
-            choices = ", ".join(CHOICES)
-            raise SnapError(
-                f"config key engine must be one of {choices}, got {printable(config['engine'])!r}"
-            )
-        _named("protocol", lambda: Protocol.parse(config["protocol"]))
-        names = self.datasets
-        for number, name in enumerate(names):
-            _named(f"datasets.{number}.name", lambda at=name: datasets.record(printable(at)))
-        if len(set(names)) < len(names):
-            raise SnapError("config key datasets: a dataset is listed twice")
-        if self.run == "trials":
-            raise SnapError(
-                "config key run must not be trials: results/trials holds the finished trials"
-            )
-        search = config["search"]
-        if (search["grid"] is None) == (search["pairs"] is None):
-            raise SnapError("config key search: give either grid or pairs, and null for the other")
-        if search["grid"] is not None and search["grid"] not in config["grids"]:
-            known = ", ".join(sorted(config["grids"]))
-            raise SnapError(
-                f"config key search.grid: {search['grid']!r} is not among grids: {known}"
-            )
-        for cell in self.all_cells:
-            if not self.searches_for(cell.learner) and not self.paper_pair(cell):
-                raise SnapError(
-                    f"config key search.pairs: the paper's table has no pair for {cell.dataset},"
-                    f" {cell.configuration}, λ = {cell.lambda_text}"
-                )
-        _named("sequential", lambda: [self.open_trial("sequential", c, 0) for c in self.all_cells])
-        for key, given in (
-            ("ladder.configurations", config["ladder"]["configurations"]),
-            ("portraits", config["portraits"]),
-        ):
-            _named(key, lambda at=given: [Configuration.parse(name) for name in at])
-
-
-def _named(key: str, make: Any) -> Any:
-    try:
-        return make()
-    except SnapError as error:
-        raise SnapError(f"config key {key}: {error}") from None

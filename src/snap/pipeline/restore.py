@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,8 @@ from typing import Any
 from snap.data.datasets import checksum
 from snap.errors import SnapError
 from snap.files import unpacked, write_atomically
+from snap.pipeline import readings
+from snap.pipeline.layout import READINGS
 from snap.pipeline.plan import Plan
 from snap.pipeline.provenance import RESTORED, read_restored
 from snap.pipeline.published import damaged
@@ -27,16 +30,26 @@ from snap.pipeline.rows import Row
 from snap.pipeline.trial_store import TrialStore
 from snap.trial import SEMANTICS, Trial
 
+# The columns of the matrix table, and the fields of a result that they restore.
+MATRICES = {
+    "accuracy": "matrix",
+    "accuracy_known": "matrix_known",
+    "accuracy_own": "matrix_own",
+}
+
 
 def restore(published: Path, results: Path) -> dict[str, int]:
     """Put the trials of a published run into the store; return how many were missing, by engine."""
     provenance = _provenance(published)
     plan = Plan(provenance["config"], {})
+    tables = [(plan, published / "tables")]
+    for name, config in readings.configurations(plan).items():
+        tables.append((Plan(config, {}), published / READINGS / name / "tables"))
     missing: dict[Path, tuple[TrialStore, Trial, Row]] = {}
-    for trial, engine, values in _trials(plan, published / "tables"):
+    for trial, engine, values in itertools.chain(*itertools.starmap(_trials, tables)):
         store = TrialStore(results / "trials", checksum(trial.dataset), engine)
         known = store.get(trial)
-        fuller = known is None or ("history" in values and "history" not in known)
+        fuller = known is None or not set(values) <= set(known)
         if fuller and store.path(trial) not in missing:
             result = {"trial": trial.text, "engine": engine, **values}
             missing[store.path(trial)] = store, trial, result
@@ -112,9 +125,12 @@ def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
 
     for row in _rows(tables / "matrix.csv"):
         sequence = of(row)
-        if row["task"] == "1":
-            sequence["matrix"].append([])
-        sequence["matrix"][-1].append(number(row["accuracy"]))
+        for column, name in MATRICES.items():
+            if row.get(column):
+                matrix = sequence.setdefault(name, [])
+                if row["task"] == "1":
+                    matrix.append([])
+                matrix[-1].append(number(row[column]))
         if row["epochs"]:
             sequence["epochs_per_task"].append(int(row["epochs"]))
             sequence["reached"].append(row["reached"] == "True")

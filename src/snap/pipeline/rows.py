@@ -28,17 +28,19 @@ IID = (
 ).split(",")
 SEQUENTIAL = (
     "learner,dataset,configuration,protocol,lambda,eta,alpha,seed,accuracy,average_accuracy,"
-    "forgetting,backward_transfer,forward_transfer,samples,diverged,trial"
+    "forgetting,forgetting_known,forgetting_own,backward_transfer,forward_transfer,samples,diverged,"
+    "trial"
 ).split(",")
 MATRIX = (
-    "learner,dataset,configuration,lambda,eta,alpha,seed,after,task,classes,accuracy,epochs,reached"
+    "learner,dataset,configuration,lambda,eta,alpha,seed,after,task,classes,accuracy,"
+    "accuracy_known,accuracy_own,epochs,reached"
 ).split(",")
 CURVE = (
     "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,accuracy"
 ).split(",")
 LADDER = (
-    "dataset,configuration,step,switch,protocol,lambda,eta,alpha,seed,iid_accuracy,iid_diverged,"
-    "sequential_accuracy,forgetting,sequential_diverged"
+    "learner,dataset,configuration,step,switch,protocol,lambda,eta,alpha,seed,iid_accuracy,"
+    "iid_diverged,sequential_accuracy,forgetting,sequential_diverged"
 ).split(",")
 CONSOLIDATION = (
     "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,own_accuracy,layer,"

@@ -8,12 +8,11 @@ from typing import Any
 
 from snap.data.datasets import checksum
 from snap.pipeline.plan import Cell, Job, Plan
-from snap.protocol import LADDER
 from snap.trial import SEMANTICS
 
-# The version of the output of the steps after training. Increase it when a selection rule or a
-# column changes: those steps then run again, but nothing is trained again.
-FORMAT = 1
+# The version of selection and tables. Raise it when a selection rule or a column of a table
+# changes. Every step then runs again; only the portraits are trained again.
+FORMAT = 2
 
 
 def search(plan: Plan, job: Job, seed: int) -> str:
@@ -21,6 +20,7 @@ def search(plan: Plan, job: Job, seed: int) -> str:
         {
             "trials": [plan.open_trial("search", cell, seed).text],
             "pairs": plan.points(job, cell),
+            "then": plan.then_alphas(cell),
         }
         for cell in job.cells
     ]
@@ -46,9 +46,9 @@ def final(plan: Plan, stage: str, job: Job) -> str:
 
 
 def ladder(plan: Plan, cell: Cell) -> str:
-    """The rungs of the ladder: a switch and, per seed, an i.i.d. and a sequential trial."""
+    """The rungs: a switch, its rate if given, and per seed an i.i.d. and a sequential trial."""
     rungs = []
-    for switch, protocol in LADDER:
+    for switch, protocol, alpha in plan.rungs(cell):
         trials = {
             stage: [
                 dataclasses.replace(plan.open_trial(stage, cell, seed), protocol=protocol).text
@@ -56,7 +56,7 @@ def ladder(plan: Plan, cell: Cell) -> str:
             ]
             for stage in ("iid", "sequential")
         }
-        rungs.append({"switch": switch, **trials})
+        rungs.append({"switch": switch, "alpha": alpha, **trials})
     return _training(plan, cell.dataset, rungs=rungs)
 
 

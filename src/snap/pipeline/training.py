@@ -39,22 +39,28 @@ def log(line: str) -> None:
 
 
 def train(
-    trials: Sequence[Trial], engine: str, place: Workplace, history: bool = True
+    trials: Sequence[Trial],
+    engine: str,
+    place: Workplace,
+    needs: Sequence[str] = ("history",),
 ) -> list[Row]:
     """Return the results of the trials as dictionaries; train those that are not in the store.
 
-    Results restored from a search table have no history. They are used only if `history` is False.
+    A kept result counts only if it has the fields in `needs`. One that was restored from a search
+    table has no history.
     """
     from snap.engines import resolve
 
     engine, device = resolve(engine)
     known: dict[Trial, Row] = {}
+    partial: dict[Trial, Row] = {}  # kept, but without a field that is needed
     if trials:
         store = TrialStore(place.store, checksum(trials[0].dataset), engine, say=log)
         for trial in set(trials):
             result = store.get(trial)
-            if result is not None and (not history or "history" in result):
-                known[trial] = result
+            if result is not None:
+                complete = all(field in result for field in needs)
+                (known if complete else partial)[trial] = result
     missing = list(dict.fromkeys(trial for trial in trials if trial not in known))
     log(
         f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train"
@@ -64,8 +70,10 @@ def train(
         log("the granted GPU is not used: torch finds no CUDA, or another engine is configured")
 
     def finished(result: Result) -> None:
-        store.put(result)
-        known[result.trial] = result.to_dict()
+        # Kept numbers stay as they are, even if another processor rounds differently.
+        values = result.to_dict() | partial.get(result.trial, {})
+        store.keep(result.trial, values)
+        known[result.trial] = values
 
     if missing:
         run_trials(missing, len(trials), engine, device, place, finished)

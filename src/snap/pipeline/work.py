@@ -7,7 +7,6 @@ from typing import Any
 from snap.data.datasets import DATASETS
 from snap.learners import LEARNERS
 from snap.pipeline.plan import Cell, Job, Plan
-from snap.protocol import LADDER
 
 STAGES = ("search", "iid", "sequential", "ladder", "portrait")
 
@@ -49,7 +48,10 @@ def _search(plan: Plan) -> list[Work]:
                 for job in plan.jobs("search", learner, dataset, layer):
                     pieces: Work = {"learner": learner, "dataset": dataset}
                     pieces |= {"layer": layer, "job": job.label}
-                    trials = sum(len(plan.points(job, cell)) for cell in job.cells)
+                    trials = sum(
+                        len(plan.points(job, cell)) + len(plan.then_alphas(cell))
+                        for cell in job.cells
+                    )
                     cost = trials / len(configurations) * _layer_cost(plan, "search", job)
                     pieces |= {"trials": trials, "cost": cost}
                     works += [pieces | {"seed": seed} for seed in plan.seeds("search")]
@@ -63,11 +65,12 @@ def _layer_cost(plan: Plan, stage: str, job: Job) -> float:
 
 
 def _ladder(plan: Plan, cell: Cell) -> Work:
-    # The last rung is not counted: its trials are those of the final runs.
-    trials = 2 * (len(LADDER) - 1) * len(plan.seeds("ladder"))
+    trials = 2 * len(plan.rungs(cell)) * len(plan.seeds("ladder"))
     samples = sum(_samples(plan, stage, cell.dataset) for stage in ("iid", "sequential")) / 2
-    cost = trials * samples * cell.hidden * SECONDS_PER_WEIGHT_ROW
-    where = {"dataset": cell.dataset, "configuration": cell.configuration}
+    # One rung is the reading of the final runs, which usually have its trials.
+    new = trials * (1 - 1 / len(plan.rungs(cell)))
+    cost = new * samples * cell.hidden * SECONDS_PER_WEIGHT_ROW
+    where = {"learner": cell.learner, "dataset": cell.dataset, "configuration": cell.configuration}
     return where | {"trials": trials, "cost": cost}
 
 

@@ -9,10 +9,12 @@ from typing import Any
 
 from snap.learners import HEBBIAN, LEARNERS, SGD
 from snap.numbers import number_text
-from snap.protocol import SWITCHES
+from snap.protocol import SWITCHES, Protocol
 from snap.report.frames import CELL, Frame, Tables, at_best_lambda, only, over_seeds
+from snap.report.page import in_code
 from snap.report.result_tables import (
     AS_GOOD,
+    AS_RUN,
     CLOSE,
     SAME,
     UNTRIED,
@@ -29,16 +31,17 @@ MEASURED = {"iid": "change of i.i.d. accuracy", "sequential": "change of accurac
 
 def best(folder: Path, paper: Paper) -> str:
     """Each configuration at its best λ: accuracy i.i.d. and in sequence, and forgetting."""
-    return _best(Tables(folder / "tables"))
+    return best_of(Tables(folder / "tables"))
 
 
 def best_with_papers(folder: Path, paper: Paper) -> str:
     """The same table with the pairs of the paper's tables, if that variation was run."""
     place = folder / "variations/paper-pairs"
-    return _best(Tables(place)) if place.exists() else "This variation has not been run."
+    return best_of(Tables(place)) if place.exists() else "This variation has not been run."
 
 
-def _best(tables: Tables) -> str:
+def best_of(tables: Tables) -> str:
+    """Each configuration at its best λ: accuracy i.i.d. and in sequence, and forgetting."""
     rows = []
     for learner in LEARNERS:
         for configuration in tables.configurations(learner):
@@ -75,16 +78,18 @@ def spread(folder: Path, paper: Paper) -> str:
 def sgd(folder: Path, paper: Paper) -> str:
     """The only accuracies that the paper prints, and ours."""
     tables = Tables(folder / "tables")
+    other = tables.readings.get(AS_RUN)
     rows = []
     for dataset in tables.datasets:
         for configuration, theirs in paper["sgd_iid"].get(dataset, {}).items():
-            ours = only(tables.iid, learner=SGD.name, dataset=dataset, configuration=configuration)
-            alpha = only(
-                tables.selected, learner=SGD.name, dataset=dataset, configuration=configuration
-            )["alpha"]
-            seeds = " / ".join(f"{value:.4f}" for value in ours["accuracy"])
-            rows.append((dataset, configuration, f"{theirs:.4f}", seeds, _numbers(alpha)))
-    return markdown(("", "growth", "paper", "ours, by seed", "our α"), rows)
+            who = {"learner": SGD.name, "dataset": dataset, "configuration": configuration}
+            row = [dataset, configuration, f"{theirs:.4f}"]
+            if other is not None:
+                row.append(_seeds(only(other.iid, **who)))
+            alpha = _numbers(only(tables.selected, **who)["alpha"])
+            rows.append((*row, _seeds(only(tables.iid, **who)), alpha))
+    run = ("as run, by seed",) if other is not None else ()
+    return markdown(("", "growth", "paper", *run, "ours, by seed", "our α"), rows)
 
 
 def pairs(folder: Path, paper: Paper) -> str:
@@ -117,13 +122,13 @@ def pairs(folder: Path, paper: Paper) -> str:
 
 def ladder(folder: Path, paper: Paper) -> str:
     """Accuracy on every rung of the ladder, i.i.d. and in sequence."""
-    frame = Tables(folder / "tables").ladder
+    frame = only(Tables(folder / "tables").ladder, learner=HEBBIAN.name)
     columns = list(dict.fromkeys(zip(frame["dataset"], frame["configuration"], strict=True)))
     rows = []
     for _, rung in frame.groupby("step", sort=True):
-        switch = rung["switch"].iloc[0]
+        switch, protocol = rung["switch"].iloc[0], Protocol.parse(rung["protocol"].iloc[0])
         known = switch in SWITCHES
-        name = f"`{switch}`: {SWITCHES[switch].reference}" if known else "the text as it is"
+        name = f"`{switch}`: {getattr(protocol, switch)}" if known else "the text as it is"
         cells = []
         for dataset, configuration in columns:
             row = only(rung, dataset=dataset, configuration=configuration)
@@ -133,12 +138,12 @@ def ladder(folder: Path, paper: Paper) -> str:
 
 
 def switches(folder: Path, paper: Paper) -> str:
-    """The two readings: every switch, its value in each, and what it decides."""
+    """The readings: every switch, its value in each, and what it decides."""
     rows = [
-        (f"`{name}`", switch.values[0], switch.reference, switch.meaning)
+        (f"`{name}`", switch.values[0], switch.reference, in_code(switch), switch.meaning)
         for name, switch in SWITCHES.items()
     ]
-    return markdown(("switch", "`text`", "`reference`", "what it decides"), rows)
+    return markdown(("switch", "`text`", "`reference`", "`code`", "what it decides"), rows)
 
 
 def variations(folder: Path, paper: Paper) -> str:
@@ -168,6 +173,10 @@ def _at(rows: Frame) -> str:
     lambda_ = rows["lambda"].iloc[0]
     where = "" if lambda_ != lambda_ else f" (λ = {number_text(float(lambda_))})"
     return f"{rows['accuracy'].mean():.3f}{where}"
+
+
+def _seeds(rows: Frame) -> str:
+    return " / ".join(f"{value:.4f}" for value in rows["accuracy"]) or "–"
 
 
 def _numbers(values: Any) -> str:

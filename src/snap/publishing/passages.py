@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from snap.data.datasets import DATASETS
+from snap.pipeline.layout import READINGS
 from snap.publishing.passage_tables import (
     Paper,
     best,
@@ -22,9 +23,17 @@ from snap.publishing.passage_tables import (
     switches,
     variations,
 )
+from snap.publishing.reading_tables import (
+    as_run,
+    best_as_run,
+    forgetting,
+    sensible_pairs,
+    sgd_ladder,
+)
 from snap.report import catalog
 from snap.report.frames import Tables
 from snap.report.page import VERDICTS, duration
+from snap.report.result_tables import AS_RUN
 
 SIGNS = {"reproduced": "✓ reproduced", "partly": "~ partly", "not": "✗ not"}
 PUBLIC_CODE = 2.8e-3  # seconds per sample, measured with the layers of the paper's public code
@@ -39,19 +48,34 @@ SHOWS = {
 
 def scorecard(folder: Path, paper: Paper) -> str:
     """A table of the claims and their verdicts."""
-    claims = _claims(folder)
+    readings = {"": _claims(folder)}
+    other = folder / READINGS / AS_RUN
+    if other.exists():
+        readings[", as run"] = _claims(other)
+    claims = readings[""]
     datasets = list(next(iter(claims.values())))
+    columns = [(words, dataset) for words in readings for dataset in datasets]
     rows = [
-        (_text(entries[datasets[0]]["claim"]), *(_sign(entries[d]["verdict"]) for d in datasets))
-        for entries in claims.values()
+        (
+            _text(entries[datasets[0]]["claim"]),
+            *(_sign(readings[words][name][dataset]["verdict"]) for words, dataset in columns),
+        )
+        for name, entries in claims.items()
     ]
-    tally = Counter(entry["verdict"] for entries in claims.values() for entry in entries.values())
-    counts = [f"{count} {VERDICTS[verdict].lower()}" for verdict, count in tally.most_common()]
-    total = sum(tally.values())
     short = (
-        f"{total} verdicts ({len(claims)} claims on {len(datasets)} datasets): {', '.join(counts)}."
+        f"{len(claims) * len(datasets)} verdicts ({len(claims)} claims on {len(datasets)}"
+        f" datasets): {_tally(claims)}."
     )
-    return f"{short}\n\n{markdown(('the claim', *datasets), rows)}"
+    if len(readings) > 1:
+        short += f" As the experiment was run: {_tally(readings[', as run'])}."
+    head = ("the claim", *(f"{dataset}{words}" for words, dataset in columns))
+    return f"{short}\n\n{markdown(head, rows)}"
+
+
+def _tally(claims: Mapping[str, Mapping[str, Any]]) -> str:
+    """How many verdicts there are of each kind."""
+    tally = Counter(entry["verdict"] for entries in claims.values() for entry in entries.values())
+    return ", ".join(f"{count} {VERDICTS[word].lower()}" for word, count in tally.most_common())
 
 
 def cost(folder: Path, paper: Paper) -> str:
@@ -77,9 +101,10 @@ def exhibits(folder: Path, paper: Paper) -> str:
     claims = _claims(folder)
     rows = []
     for name in catalog.names(Tables(folder / "tables").datasets):
-        about = json.loads((folder / "figures" / f"{name}.json").read_text())
-        if not about["paper"]:
+        kind, dataset = catalog.find(name)
+        if kind.paper_label(dataset) is None:
             continue
+        about = json.loads((folder / "figures" / f"{name}.json").read_text())
         kinds = SHOWS.get(about["kind"], (about["kind"],))
         shown = [
             (number, entries)
@@ -176,5 +201,10 @@ MAKERS: dict[str, Callable[[Path, Paper], str]] = {
         pairs,
         ladder,
         variations,
+        as_run,
+        best_as_run,
+        sgd_ladder,
+        forgetting,
+        sensible_pairs,
     )
 }

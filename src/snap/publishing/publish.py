@@ -17,6 +17,7 @@ from typing import Any
 
 from snap.errors import SnapError
 from snap.files import packed, write_atomically
+from snap.pipeline.layout import READINGS
 from snap.pipeline.published import RECORD, checksum
 from snap.publishing import passages
 from snap.report.frames import Tables
@@ -44,7 +45,11 @@ PASSAGE = re.compile(
 
 def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None) -> int:
     """Copy a run's results, and the main tables of its variations; return the bytes written."""
-    files = {path.relative_to(folder): path for kind in KEPT for path in sorted(folder.glob(kind))}
+    files = {
+        path.relative_to(folder): path
+        for kind in (*KEPT, *(f"{READINGS}/*/{kind}" for kind in KEPT))
+        for path in sorted(folder.glob(kind))
+    }
     missing = [kind for kind in KEPT if not any(path.match(kind) for path in files.values())]
     if missing:
         raise SnapError(f"{folder} is not a finished run: it has no {', '.join(missing)}")
@@ -56,7 +61,7 @@ def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None
         )
     for name, other in (variations or {}).items():
         for path in sorted((other / "tables").glob("*.csv")):
-            if path.name in ("selected.csv", "iid.csv", "sequential.csv"):
+            if path.name in ("search.csv", "selected.csv", "iid.csv", "sequential.csv"):
                 files[Path("variations") / name / path.name] = path
     contents = _packed({place: path.read_bytes() for place, path in files.items()})
     size = sum(map(len, contents.values()))

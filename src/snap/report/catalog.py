@@ -107,6 +107,13 @@ KINDS = (
         (*FINAL, "matrix"),
     ),
     Kind(
+        "forgetting",
+        "forgetting",
+        "Forgetting, and losing to newer classes",
+        "Experiment 2: tasks in sequence",
+        FINAL,
+    ),
+    Kind(
         "sgd",
         "sequence",
         "SGD through the sequence: {dataset}",
@@ -159,8 +166,15 @@ KINDS = (
     ),
     Kind(
         "ladder",
-        "search",
-        "From the text to the reading that learns",
+        "ladder",
+        "From the text to the reading that learns, and to the public code",
+        "How the numbers came about",
+        ("selected", "ladder"),
+    ),
+    Kind(
+        "ladder-sgd",
+        "ladder",
+        "SGD, from our reading to the public code",
         "How the numbers came about",
         ("selected", "ladder"),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -15,12 +16,14 @@ from snap.errors import SnapError
 from snap.growth import FOCUSES, GROWTHS
 from snap.learners import LEARNERS
 from snap.numbers import number_text, parse_number
+from snap.protocol import SWITCHES
 from snap.report import catalog, paper_tables
 from snap.report.quantities import QUANTITIES
 from snap.trial import Configuration
 
 SHOWN = [kind.name for kind in catalog.KINDS] + paper_tables.names([])
 NEEDS = ("any", "full")
+DETAILS = ("alpha", *SWITCHES)  # what can differ between the readings
 TAKES = ("best", "lowest", "spread")
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "at least": operator.ge,
@@ -86,6 +89,7 @@ class Test:
     reproduced: Comparison
     partly: Comparison | None = None
     instead: Ask | None = None  # the number that `partly` applies to, if it is another one
+    afterwards: bool = False  # worded when the results were known; it does not count
 
     @property
     def wanted(self) -> str:
@@ -105,6 +109,7 @@ class Claim:
     figure: str
     tests: tuple[Test, ...]
     needs: str = "any"
+    details: tuple[str, ...] = ()  # the differences between the readings that decide it
 
 
 class ClaimError(Exception):
@@ -132,7 +137,12 @@ def load(path: Path) -> list[Claim]:
 
 
 def _claim(entry: Any) -> Claim:
-    _keys(entry, "", required=("id", "claim", "where", "figure", "tests"), optional=("needs",))
+    _keys(
+        entry,
+        "",
+        required=("id", "claim", "where", "figure", "tests"),
+        optional=("needs", "details"),
+    )
     for key in ("id", "claim", "where"):
         if not isinstance(entry[key], str) or not entry[key].strip():
             raise ClaimError(f"key {key} must be text, got {entry[key]!r}")
@@ -149,12 +159,20 @@ def _claim(entry: Any) -> Claim:
         figure=_choice(entry["figure"], "figure", SHOWN),
         tests=tuple(_test(test, f"tests.{n}") for n, test in enumerate(entry["tests"], start=1)),
         needs=_choice(entry.get("needs", "any"), "needs", NEEDS),
+        details=_choices(entry.get("details", []), "details", DETAILS),
     )
 
 
 def _test(entry: Any, key: str) -> Test:
     required = ("what", "quantity", "of", "reproduced")
-    _keys(entry, key, required, optional=("minus", "partly"))
+    _keys(entry, key, required, optional=("minus", "partly", "afterwards"))
+    test = _conditions(entry, key)
+    if not isinstance(entry.get("afterwards", False), bool):
+        raise ClaimError(f"key {key}.afterwards must be true or false")
+    return dataclasses.replace(test, afterwards=entry.get("afterwards", False))
+
+
+def _conditions(entry: Mapping[str, Any], key: str) -> Test:
     ask, reproduced = _ask(entry, key), _comparison(entry["reproduced"], f"{key}.reproduced")
     partly = entry.get("partly")
     if isinstance(partly, Mapping):

@@ -38,6 +38,7 @@ class Outcome:
     wanted: str
     outcome: str
     note: str = ""
+    afterwards: bool = False  # worded when the results were known; it does not count
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Verdict:
     numbers: str
     seeds: int
     tests: tuple[Outcome, ...]
+    details: tuple[str, ...] = ()
 
 
 def judge(
@@ -62,7 +64,7 @@ def judge(
 ) -> list[Verdict]:
     """Judge every claim on every dataset of the run, or on the paper's if the run has no results.
 
-    `full` says whether each trial trains as much as in the paper (snap.pipeline.reduced.is_full).
+    `full` says whether each trial trains as much as in the paper: snap.pipeline.reduced decides.
     """
     datasets = tables.datasets or list(paper["pairs"])
     sources = [Source(tables, paper, dataset) for dataset in datasets]
@@ -143,17 +145,23 @@ def _verdict(claim: Claim, source: Source, full: bool) -> Verdict:
         try:
             tested, outcome = _try(test, source)
         except GapError as gap:
-            gaps.setdefault(str(gap), []).append(test.ask.what)
-            outcomes.append(Outcome(test.ask.what, None, test.wanted, NOT_TESTABLE))
+            if not test.afterwards:
+                gaps.setdefault(str(gap), []).append(test.ask.what)
+            outcomes.append(
+                Outcome(test.ask.what, None, test.wanted, NOT_TESTABLE, afterwards=test.afterwards)
+            )
             continue
         numbers += tested
         kept = NOT_TESTABLE if refused else outcome
         unclear = outcome == PARTLY and test.reproduced.holds(tested[0].value)
         note = "the seeds overlap" if unclear else ""
-        outcomes.append(Outcome(test.ask.what, tested[0].value, test.wanted, kept, note))
+        outcomes.append(
+            Outcome(test.ask.what, tested[0].value, test.wanted, kept, note, test.afterwards)
+        )
     if DATASETS[source.dataset].made:
         numbers, outcomes = [], [dataclasses.replace(o, value=None) for o in outcomes]
-    verdict = NOT_TESTABLE if refused or gaps else _together([o.outcome for o in outcomes])
+    counting = [outcome for outcome in outcomes if not outcome.afterwards]
+    verdict = NOT_TESTABLE if refused or gaps else _together([o.outcome for o in counting])
     missing = [f"{_sentence(gap)}; needed for: {'; '.join(w)}." for gap, w in gaps.items()]
     return Verdict(
         run=source.tables.run,
@@ -163,10 +171,11 @@ def _verdict(claim: Claim, source: Source, full: bool) -> Verdict:
         figure=claim.figure,
         dataset=source.dataset,
         verdict=verdict,
-        reason=refused or " ".join(missing) or _reason(outcomes),
+        reason=refused or " ".join(missing) or _reason(counting),
         numbers=" ".join(number.text for number in numbers),
         seeds=min((seeds for n in numbers for seeds in n.seeds if seeds), default=0),
         tests=tuple(outcomes),
+        details=claim.details,
     )
 
 

@@ -17,6 +17,8 @@ import pandas as pd
 from snap import metrics
 from snap.errors import SnapError
 from snap.files import packed, unpacked
+from snap.learners import HEBBIAN
+from snap.pipeline.layout import READINGS
 
 Frame: TypeAlias = pd.DataFrame
 TEXT_COLUMNS = (
@@ -99,7 +101,17 @@ class Tables:
 
     @cached_property
     def ladder(self) -> Frame:
-        return self.table("ladder")
+        frame = self.table("ladder")
+        # Runs before the reading `code` had no ladder for SGD, and no column for the learner.
+        return frame if "learner" in frame else frame.assign(learner=HEBBIAN.name)
+
+    @property
+    def readings(self) -> dict[str, Tables]:
+        """The tables of the other readings of the run, by name."""
+        if self.declared is not None:
+            raise SnapError("a figure reads the tables of its own run only")
+        folders = sorted((self.folder.parent / READINGS).glob("*/tables"))
+        return {folder.parent.name: Tables(folder) for folder in folders}
 
     @property
     def run(self) -> str:

@@ -10,6 +10,7 @@ import os
 import re
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +24,8 @@ from markupsafe import Markup
 
 from snap.errors import SnapError
 from snap.files import write_result
-from snap.protocol import AGREED, SWITCHES
+from snap.pipeline.layout import READINGS
+from snap.protocol import AGREED, SWITCHES, Switch
 
 VERDICTS = {  # the word in claims.json, and the one on the page
     "reproduced": "Reproduced",
@@ -33,18 +35,31 @@ VERDICTS = {  # the word in claims.json, and the one on the page
 }
 FIGURE = "name title section kind dataset caption alt paper sources gaps".split()
 TABLE = "name title caption columns rows numeric".split()
-CLAIM = "id claim where figure dataset verdict reason numbers seeds tests".split()
+CLAIM = "id claim where figure dataset verdict reason numbers seeds tests details".split()
 PROVENANCE = (
     "run reduced date semantics git versions platform hardware costs restored config".split()
 )
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def write(folder: Path, output: Path, figures: Sequence[str], paper_tables: Sequence[str]) -> None:
-    """Write the report of the run in `folder`, with figures and tables in the given order."""
-    drawn = [_figure(folder, name) for name in figures]
-    tables = [_table(folder, name) for name in paper_tables]
+@dataclass(frozen=True)
+class Contents:
+    """What the report shows, by name and in order."""
+
+    figures: Sequence[str]
+    tables: Sequence[str]
+    readings: Sequence[str] = ()  # other readings of the paper that the run has
+    reading_figures: Sequence[str] = ()  # shown for each of them
+    reading_tables: Sequence[str] = ()
+
+
+def write(folder: Path, output: Path, contents: Contents) -> None:
+    """Write the report of the run in `folder`."""
+    drawn = [_figure(folder, name) for name in contents.figures]
+    tables = [_table(folder, name) for name in contents.tables]
     claims = _claims(folder / "claims.json", [*drawn, *tables])
+    readings = [_reading(folder, name, contents) for name in contents.readings]
+    _compare(claims, readings)
     provenance = _read(folder / "provenance.json", PROVENANCE)
     templates = PackageLoader("snap.report", "template")
     environment = Environment(
@@ -62,11 +77,13 @@ def write(folder: Path, output: Path, figures: Sequence[str], paper_tables: Sequ
         figures=drawn,
         sections=_sections(drawn[1:]),
         tables=tables,
+        readings=readings,
         claims=claims,
         datasets=_datasets(claims),
         summaries=_summaries(claims),
         verdicts=VERDICTS,
         switches=SWITCHES,
+        code={name: in_code(switch) for name, switch in SWITCHES.items()},
         agreed=AGREED,
         provenance=provenance,
         config=yaml.safe_dump(provenance["config"], sort_keys=False, allow_unicode=True),
@@ -80,6 +97,61 @@ def write(folder: Path, output: Path, figures: Sequence[str], paper_tables: Sequ
 
 
 # Contents of the page
+
+
+def _reading(folder: Path, name: str, contents: Contents) -> dict[str, Any]:
+    """The figures, tables and verdicts of another reading."""
+    own = folder / READINGS / name
+    figures = [_figure(own, figure) for figure in contents.reading_figures]
+    tables = [_table(own, table) for table in contents.reading_tables]
+    for thing in [*figures, *tables]:
+        thing["anchor"] = f"{slug(name)}-{thing['anchor']}"
+    return {
+        "name": name,
+        "words": name.replace("-", " "),
+        "folder": f"{READINGS}/{quote(name)}",
+        "figures": figures,
+        "tables": tables,
+        "claims": {claim["id"]: claim for claim in _claims(own / "claims.json", [])},
+    }
+
+
+def _compare(claims: Sequence[dict[str, Any]], readings: Sequence[Mapping[str, Any]]) -> None:
+    """Add the verdicts of the other readings to each claim, and a sentence that compares them."""
+    for claim in claims:
+        claim["others"] = {
+            reading["words"]: reading["claims"][claim["id"]]["verdicts"]
+            for reading in readings
+            if claim["id"] in reading["claims"]
+        }
+        claim["compared"] = " ".join(
+            _compared(claim, words, verdicts) for words, verdicts in claim["others"].items()
+        )
+
+
+def _compared(claim: Mapping[str, Any], words: str, verdicts: Mapping[str, Any]) -> str:
+    """Which verdicts another reading changes, and the details that decide the claim."""
+    changed = {
+        dataset: entry["verdict"]
+        for dataset, entry in verdicts.items()
+        if entry["verdict"] != claim["verdicts"].get(dataset, entry)["verdict"]
+    }
+    if not changed:
+        return f"The verdicts are the same {words}."
+    said = "; ".join(f"{VERDICTS[verdict].lower()} on {d}" for d, verdict in changed.items())
+    details = " and ".join(f"{detail.replace('_', ' ')}" for detail in claim["details"])
+    if "reproduced" in changed.values():
+        held = f" Reproduced with the public code's details ({details})." if details else ""
+        return f"{words.capitalize()}: {said}.{held}"
+    return f"{words.capitalize()}: {said}." + (f" It hangs on {details}." if details else "")
+
+
+def in_code(switch: Switch) -> str:
+    """The value of a switch in the reading `code`, by learner where they differ."""
+    values = {learner: switch.in_code(learner) for learner in switch.learners}
+    if len(set(values.values())) == 1:
+        return next(iter(values.values()))
+    return ", ".join(f"{value} ({learner})" for learner, value in values.items())
 
 
 def _figure(folder: Path, name: str) -> dict[str, Any]:

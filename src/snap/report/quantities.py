@@ -164,6 +164,8 @@ def _in_sequence(column: str) -> Callable[[Source, str, str], Reading]:
         rows = best(
             family(source, "sequential", learner, configuration), source, learner, configuration
         )
+        if column not in rows:
+            raise GapError(f"the table sequential has no column {column}")
         return _reading(rows, rows[column], learner, configuration)
 
     return read
@@ -272,6 +274,14 @@ QUANTITIES = {
     "sequential_accuracy": Quantity("accuracy in sequence", _in_sequence("accuracy")),
     "average_accuracy": Quantity("average accuracy", _in_sequence("average_accuracy")),
     "forgetting": Quantity("forgetting", _in_sequence("forgetting")),
+    "forgetting_known": Quantity(
+        "forgetting with the outputs limited to the classes known when a task ended",
+        _in_sequence("forgetting_known"),
+    ),
+    "forgetting_own": Quantity(
+        "forgetting with the outputs limited to a task's own classes",
+        _in_sequence("forgetting_own"),
+    ),
     "backward_transfer": Quantity("backward transfer", _in_sequence("backward_transfer")),
     "forward_transfer": Quantity("forward transfer", _in_sequence("forward_transfer")),
     "forgetting_at_paper_lambda": Quantity(

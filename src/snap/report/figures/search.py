@@ -1,4 +1,4 @@
-"""Figures of the search over η and α, and of the ladder between the two readings of the paper."""
+"""The figure of the search over η and α."""
 
 from __future__ import annotations
 
@@ -15,15 +15,10 @@ from matplotlib.patheffects import withStroke
 
 from snap.learners import HEBBIAN
 from snap.numbers import number_text
-from snap.protocol import LADDER
 from snap.report.figures.base import (
     Drawing,
     Drawn,
-    accuracy_axis,
-    gap,
     legend_below,
-    legend_handles,
-    line,
     named,
     panels,
 )
@@ -152,54 +147,3 @@ def _landscape_legend(figure: Any, axes: Any, drawing: Drawing, colors: Normaliz
         ),
     ]
     legend_below(figure, handles, ncols=3)
-
-
-STAGES = {"iid": "i.i.d.", "sequential": "in sequence"}
-
-
-def ladder(drawing: Drawing) -> Drawn:
-    """Accuracy as the switches are turned on one after the other."""
-    frame, datasets = drawing.tables.ladder, drawing.tables.datasets
-    figure, axes = panels(2, len(datasets), 2.9, sharey=True, sharex=True)
-    names = list(dict.fromkeys(frame["configuration"]))
-    rows, gaps = [], []
-    for column, dataset in enumerate(datasets):
-        for axis, (stage, says) in zip(axes[:, column], STAGES.items(), strict=True):
-            axis.set_title(f"{dataset}, {says}", fontsize=10)
-            accuracy_axis(axis)
-            if only(frame, dataset=dataset).empty:
-                gap(axis, drawing.style, "not part of this run")
-                gaps.append(f"{dataset}, {says}: not part of this run")
-            for name in names:
-                part = only(frame, dataset=dataset, configuration=name)
-                data = over_seeds(part, ["step"], f"{stage}_accuracy").sort_values("step")
-                look = drawing.look(name)
-                line(axis, drawing, data, "step", **look)
-                lost = data[data["mean"].isna()]["step"]
-                axis.plot(lost, [0.03] * len(lost), "x", color=look["color"], markersize=7)
-                if len(lost):
-                    steps = ", ".join(f"{step:.0f}" for step in lost)
-                    gaps.append(f"{dataset}, {says}, {named(name)}: diverged on rung {steps}")
-                rows.append(data.assign(dataset=dataset, stage=stage, configuration=name))
-        labels = ["text", *(f"+ {switch.replace('_', ' ')}" for switch, _ in LADDER[1:])]
-        axes[-1, column].set_xticks(range(len(labels)), labels, rotation=40, ha="right", fontsize=8)
-    handles = [*legend_handles(drawing, names)]
-    handles.append(Line2D([], [], marker="x", color="black", linestyle="", label="diverged"))
-    legend_below(figure, handles, ncols=4)
-    drawn = pd.concat(rows) if rows else frame.iloc[:0]
-    return Drawn(figure, drawn, _ladder_finding(drawn), gaps)
-
-
-def _ladder_finding(data: Frame) -> str:
-    parts = []
-    for (dataset, name), group in (
-        data.groupby(["dataset", "configuration"], sort=False) if len(data) else ()
-    ):
-        line = only(group, stage="iid").sort_values("step")["mean"]
-        first, last = (
-            ("diverged" if pd.isna(v) else f"{v:.0%}") for v in (line.iloc[0], line.iloc[-1])
-        )
-        parts.append(
-            f"{dataset}, {named(str(name))}: i.i.d. {first} as the text has it, {last} as read"
-        )
-    return (("; ".join(parts)) or "no ladder in this run") + "."

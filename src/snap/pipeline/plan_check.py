@@ -1,0 +1,65 @@
+"""Check what the schema of a configuration cannot express; every error names the key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from snap.data import datasets
+from snap.engines import CHOICES
+from snap.errors import SnapError, printable
+from snap.learners import LEARNERS
+from snap.protocol import Protocol
+from snap.trial import Configuration
+
+if TYPE_CHECKING:
+    from snap.pipeline.plan import Plan
+
+
+def check(plan: Plan) -> None:
+    """Check what a schema cannot express."""
+    config = plan.config
+    for learner in LEARNERS.values():
+        key = f"{learner.section}.configurations" if learner.section else "configurations"
+        names = named_key(key, lambda at=learner: plan.configurations(at.name))
+        if len(set(names)) < len(names):
+            raise SnapError(f"config key {key}: a configuration is listed twice")
+    if config["engine"] not in CHOICES:
+        choices = ", ".join(CHOICES)
+        raise SnapError(
+            f"config key engine must be one of {choices}, got {printable(config['engine'])!r}"
+        )
+    named_key("protocol", lambda: Protocol.parse(config["protocol"]))
+    names = plan.datasets
+    for number, name in enumerate(names):
+        named_key(f"datasets.{number}.name", lambda at=name: datasets.record(printable(at)))
+    if len(set(names)) < len(names):
+        raise SnapError("config key datasets: a dataset is listed twice")
+    if plan.run == "trials":
+        raise SnapError(
+            "config key run must not be trials: results/trials holds the finished trials"
+        )
+    search = config["search"]
+    if (search["grid"] is None) == (search["pairs"] is None):
+        raise SnapError("config key search: give either grid or pairs, and null for the other")
+    if search["grid"] is not None and search["grid"] not in config["grids"]:
+        known = ", ".join(sorted(config["grids"]))
+        raise SnapError(f"config key search.grid: {search['grid']!r} is not among grids: {known}")
+    for cell in plan.all_cells:
+        if not plan.searches_for(cell.learner) and not plan.paper_pair(cell):
+            raise SnapError(
+                f"config key search.pairs: the paper's table has no pair for {cell.dataset},"
+                f" {cell.configuration}, λ = {cell.lambda_text}"
+            )
+    named_key("sequential", lambda: [plan.open_trial("sequential", c, 0) for c in plan.all_cells])
+    for key, given in (
+        ("ladder.configurations", config["ladder"]["configurations"]),
+        ("portraits", config["portraits"]),
+    ):
+        named_key(key, lambda at=given: [Configuration.parse(name) for name in at])
+
+
+def named_key(key: str, make: Any) -> Any:
+    try:
+        return make()
+    except SnapError as error:
+        raise SnapError(f"config key {key}: {error}") from None
