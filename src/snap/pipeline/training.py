@@ -70,8 +70,11 @@ def train(
         log("the granted GPU is not used: torch finds no CUDA, or another engine is configured")
 
     def finished(result: Result) -> None:
-        # Kept numbers stay as they are, even if another processor rounds differently.
-        values = result.to_dict() | partial.get(result.trial, {})
+        values = result.to_dict()
+        kept = partial.get(result.trial, values)
+        if kept["diverged"] == values["diverged"]:
+            # Kept numbers stay as they are, even if another processor rounds differently.
+            values |= kept | {"seconds": values["seconds"]}
         store.keep(result.trial, values)
         known[result.trial] = values
 
