@@ -90,5 +90,5 @@ def test_a_row_that_is_there_twice_is_named(tables, tmp_path, name):
     path = folder / f"{name}.csv"
     path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
     record_of(path).unlink()
-    with pytest.raises(SnapError, match=f"{name} contains 1 rows twice"):
+    with pytest.raises(SnapError, match=f"{name} has 1 repeated rows"):
         check(plan(), folder)

@@ -105,7 +105,7 @@ def _repeated(tables: Rows) -> Iterable[str]:
     for name, of in (("search", _trial), ("selected", _cell_key), ("sequential", _trial)):
         repeated = len(tables[name]) - len({of(row) for row in tables[name]})
         if repeated:
-            yield f"{name} contains {repeated} rows twice"
+            yield f"{name} has {repeated} repeated rows"
 
 
 def _trial(row: Row) -> CellKey:

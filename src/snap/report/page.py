@@ -143,7 +143,7 @@ def _compared(claim: Mapping[str, Any], words: str, verdicts: Mapping[str, Any])
     if "reproduced" in changed.values():
         held = f" Reproduced with the public code's details ({details})." if details else ""
         return f"{words.capitalize()}: {said}.{held}"
-    return f"{words.capitalize()}: {said}." + (f" It hangs on {details}." if details else "")
+    return f"{words.capitalize()}: {said}." + (f" It depends on {details}." if details else "")
 
 
 def in_code(switch: Switch) -> str:
