@@ -77,7 +77,7 @@ def test_stored_trials_are_used_only_if_they_match_and_are_undamaged(tmp_path, s
     store = TrialStore(tmp_path, small.checksum, "cpu")
     assert store.get(trial) is None
     (result,) = run([trial], small)
-    store.put(result)
+    store.keep(result.trial, result.to_dict())
     assert store.get(trial) == result.to_dict()
     assert TrialStore(tmp_path, small.checksum, "torch").get(trial) is None
     assert TrialStore(tmp_path, "other data", "cpu").get(trial) is None

@@ -13,13 +13,10 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from snap.files import write_atomically
 from snap.trial import Trial
-
-if TYPE_CHECKING:  # this imports numpy
-    from snap.experiments import Result
 
 
 class TrialStore:
@@ -51,9 +48,6 @@ class TrialStore:
             wrong = "contains another trial"
         self.say(f"{path} {wrong}: the trial is trained again")
         return None
-
-    def put(self, result: Result) -> None:
-        self.keep(result.trial, result.to_dict())
 
     def keep(self, trial: Trial, values: dict[str, Any]) -> None:
         """Store a result that is given as a dictionary."""
