@@ -63,6 +63,13 @@ ENGINES = {
         Engine("reference", "snap.engines.reference_population", "ReferencePopulation"),
         Engine("cpu", "snap.engines.cpu_population", "CpuPopulation"),
         Engine(
+            "triton",
+            "snap.engines.triton_population",
+            "TritonPopulation",
+            accelerators=("cuda",),
+            any_device=True,
+        ),
+        Engine(
             "torch",
             "snap.engines.torch_population",
             "TorchPopulation",

@@ -21,7 +21,12 @@ from numba.core import codegen
 HERE = Path(__file__).parent
 config: Any = numba.config
 host: Any = codegen
-SOURCES = (HERE / "kernels.py", HERE.parent / "growth.py", HERE / "compiling.py")
+SOURCES = (
+    HERE / "kernels.py",
+    HERE / "rule.py",
+    HERE.parent / "growth.py",
+    HERE / "compiling.py",
+)
 
 
 def full_width(features: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 from snap.data.samples import Samples
 from snap.engines import kernels
 from snap.engines.population import Population
+from snap.engines.rule import Rule, rule_of
+from snap.engines.sharing import alike, sharing
 from snap.growth import GROWTHS, LINEAR
-from snap.initial import Weights, biases
+from snap.initial import Weights
 from snap.learners import HEBBIAN, LEARNERS, SGD
-from snap.protocol import SWITCHES
 from snap.trial import Configuration, Trial
 
 
@@ -28,7 +28,7 @@ class HiddenLayer:
     members: list[int]
     W: NDArray[Any]  # with one spare row, for the kernel's last pair
     V: NDArray[Any]  # an output layer for each member
-    rule: kernels.Rule
+    rule: Rule
 
     def split(self, at: Sequence[int]) -> HiddenLayer:
         """A copy with some of the members, given by their positions."""
@@ -89,16 +89,11 @@ class CpuPopulation(Population):
         device: str = "cpu",
     ) -> None:
         super().__init__(trials, weights, samples, device)
-        shared: dict[tuple[Trial, bytes], list[int]] = {}
-        for g, (trial, (W, _)) in enumerate(zip(trials, weights, strict=True)):
-            # Equal trials of SGD share nothing: each layer learns through its own outputs.
-            start = W.tobytes() if trial.kind.shares_hidden else str(g).encode()
-            shared.setdefault((trial.hidden_part, start), []).append(g)
         self.layers = []
-        for (hidden, _), members in shared.items():
+        for members in sharing(trials, weights):
             W = weights[members[0]][0]
             layer = HiddenLayer(
-                hidden,
+                trials[members[0]].hidden_part,
                 members,
                 np.ascontiguousarray(np.vstack([W, np.zeros_like(W[:1])])),
                 np.stack([weights[g][1] for g in members]),
@@ -154,78 +149,13 @@ class CpuPopulation(Population):
 
 def _parted(layer: HiddenLayer, orders: Sequence[NDArray[np.int64]]) -> list[HiddenLayer]:
     """Split the layer where its members learn from different samples next."""
-    same: list[list[int]] = []
-    for place, g in enumerate(layer.members):
-        for others in same:
-            if np.array_equal(orders[layer.members[others[0]]], orders[g]):
-                others.append(place)
-                break
-        else:
-            same.append([place])
+    same = alike([orders[g] for g in layer.members])
     return [layer] if len(same) == 1 else [layer.split(places) for places in same]
 
 
 def full_scale(images: NDArray[Any], dtype: np.dtype[Any]) -> Any:
     """The divisor of the images: 255 for pixels."""
     return dtype.type(255 if images.dtype == np.uint8 else 1)
-
-
-def _bounded(trial: Trial) -> bool:
-    """Whether weights cannot grow by more than the sum of their updates.
-
-    If so, activations below ε² together change no weight by more than rounding and can be skipped.
-    If growth is proportional to strength, even the smallest difference can be amplified.
-    """
-    growth = trial.configuration.hidden
-    if growth == "sigmoid":
-        return trial.protocol.plasticity_floor == "clamped"
-    return growth == "linear" or trial.keeps_unit_rows(growth)
-
-
-@np.errstate(over="ignore")  # a rate too large for float32 becomes infinite: the trial diverges
-def rule_of(trials: Sequence[Trial], W: NDArray[Any], V: NDArray[Any]) -> kernels.Rule:
-    """The learning rule of trials that share a hidden layer, in the precision of its weights."""
-    trial = trials[0]
-    outputs = [one.configuration for one in trials]
-    number, info = W.dtype.type, np.finfo(W.dtype)
-    protocol, configuration = trial.protocol, trial.configuration
-    hebbian = trial.learner == HEBBIAN.name
-    synapse = configuration.focus == "synapse"
-    # They differ only where `exponential_output` leaves a norm undivided.
-    divisors = [one.strength_divisor("output", *V.shape) for one in trials]
-    hidden_bias, output_bias = biases(trial, len(W), len(V), W.dtype)
-    lateral_inhibition = trial.lateral_inhibition or 1.0
-    squarings = math.log2(lateral_inhibition)
-    hidden = LINEAR if synapse else GROWTHS.index(configuration.hidden)
-    if hebbian and trial.keeps_unit_rows(configuration.hidden):
-        hidden = LINEAR  # unit rows replace the factor
-    if hebbian:
-        output_unit = protocol.output_rows == "renormalised"
-    else:
-        output_unit = trial.keeps_unit_rows(configuration.output)
-    return kernels.Rule(
-        alpha=number(trial.alpha),
-        eta=number(trial.eta or 0.0),
-        lateral_inhibition=number(lateral_inhibition),
-        squarings=int(squarings) if squarings >= 0 and squarings.is_integer() else -1,
-        normalized=protocol.forward_weights == "normalized",
-        norm_ratio=protocol.orthogonality != "raw",
-        hidden_growth=hidden,
-        output_growth=np.array([GROWTHS.index(output.output) for output in outputs]),
-        output_synapse=np.array([output.focus == "synapse" for output in outputs]),
-        hidden_fan=number(trial.strength_divisor("hidden", *W.shape)),
-        output_fan=number(max(divisors)),
-        output_plain=np.array([divisor != max(divisors) for divisor in divisors]),
-        epsilon=number(protocol.epsilon),
-        hidden_bias=hidden_bias,
-        output_bias=output_bias,
-        cap=number(1.0 if protocol.plasticity_floor == "clamped" else math.inf),
-        # Below the smallest normal number weights become 0: arithmetic on subnormals is slow.
-        least=number(info.tiny if protocol.hidden_sign == "non-negative" else -math.inf),
-        output_unit=output_unit,
-        output_rule=SWITCHES["output_rule"].values.index(protocol.output_rule),
-        tiny=number(info.eps**2 if _bounded(trial) else 0.0),
-    )
 
 
 def compile_all() -> None:

@@ -20,42 +20,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from snap import growth
 from snap.engines.compiling import compiled
+from snap.engines.rule import ERROR_ONEHOT, ERROR_SOFTMAX, LABEL
 
 plasticity = njit(inline="always")(growth.plasticity)
-
-ERROR_SOFTMAX, ERROR_ONEHOT, ERROR_RAW, LABEL = range(4)
-
-
-class Rule(NamedTuple):
-    """A trial's learning rule as numbers. Real ones have the precision of the weights."""
-
-    alpha: Any
-    eta: Any
-    lateral_inhibition: Any  # λ
-    squarings: int  # log2 λ where that is a whole number from 0, else -1
-    normalized: bool
-    norm_ratio: bool
-    hidden_growth: int  # neuron-wise factor of a hidden row; LINEAR where there is none
-    output_growth: Any  # of each output layer
-    output_synapse: Any  # of each output layer, whether that growth is synapse-wise
-    hidden_fan: Any  # a row's norm over this is its strength
-    output_fan: Any
-    output_plain: Any  # of each output layer, whether its norm is not divided
-    epsilon: Any  # added to a norm that divides an earlier neuron's weights
-    hidden_bias: Any
-    output_bias: Any
-    cap: Any  # strength above which sigmoid plasticity stays constant
-    least: Any  # a hidden weight below this becomes 0
-    output_unit: bool  # keep output rows at unit length
-    output_rule: int
-    tiny: Any  # an activation below this counts as 0
 
 
 @compiled
