@@ -86,17 +86,47 @@ def test_without_slurm_its_tests_say_how_to_install_it(tmp_path):
     assert "apt-get install --no-install-recommends slurm-wlm munge" in done.stdout
 
 
+def submitted(preset, **changes) -> int:
+    """The number of SLURM jobs of a run."""
+    overlay = [ROOT / f"workflow/presets/{preset}.yaml"] if preset else []
+    plans = load_all(
+        read([ROOT / "config.yaml", *overlay]) | changes,
+        ROOT / "workflow/schemas/config.schema.yaml",
+        ROOT / "workflow/paper.yaml",
+    )
+    return sum(len(work_of(plan, stage)) for plan in plans.values() for stage in STAGES)
+
+
 def test_the_stated_numbers_of_jobs_are_right():
-    """For `quick` and for the whole paper."""
-    for preset, jobs in (("quick", "{} SLURM jobs"), (None, "paper: {} jobs")):
-        overlay = [ROOT / f"workflow/presets/{preset}.yaml"] if preset else []
-        plans = load_all(
-            read([ROOT / "config.yaml", *overlay]),
-            ROOT / "workflow/schemas/config.schema.yaml",
-            ROOT / "workflow/paper.yaml",
-        )
-        submitted = sum(len(work_of(plan, stage)) for plan in plans.values() for stage in STAGES)
-        assert jobs.format(submitted) in (PROFILE / "README.md").read_text()
+    """For `quick` and for the whole paper, on CPU and on GPU nodes."""
+    stated = (PROFILE / "README.md").read_text()
+    for preset, words in (
+        ("quick", "{} SLURM jobs on CPU nodes and {} on GPU nodes"),
+        (None, "paper: {} jobs on CPU nodes and {} on GPU nodes"),
+    ):
+        assert words.format(submitted(preset), submitted(preset, lambdas_per_job=5)) in stated
+
+
+@pytest.mark.parametrize(
+    ("gpu_type", "processors", "cache_mb"), [("a100", 108, 40), ("H100", 132, 50)]
+)
+def test_a_search_job_fills_a_gpu_and_fits_into_its_cache(tmp_path, gpu_type, processors, cache_mb):
+    """One hidden layer for each multiprocessor, for both widths of the paper."""
+    requested(tmp_path, 'gpu_type: ""', f"gpu_type: {gpu_type}")
+    text = (tmp_path / "profile/config.yaml").read_text()
+    from yte import process_yaml
+
+    (setting,) = process_yaml(text)["config"]
+    layers = int(setting.removeprefix("lambdas_per_job=")) * 25
+    assert layers >= processors
+    assert layers * 96 * 784 * 4 <= cache_mb * 1e6
+
+
+def test_on_cpu_nodes_the_configuration_decides_the_size_of_jobs(tmp_path):
+    requested(tmp_path, "train_on: gpu", "train_on: cpu")
+    from yte import process_yaml
+
+    assert "config" not in process_yaml((tmp_path / "profile/config.yaml").read_text())
 
 
 def test_the_stated_kernels_and_bytes_of_the_torch_engine_are_right():

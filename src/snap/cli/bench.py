@@ -26,6 +26,13 @@ def _add_bench(commands: Any) -> None:
         "--hidden", action="append", metavar="H", help="hidden widths (default: 64 and 96)"
     )
     bench.add_argument("--quick", action="store_true", help="fewer repetitions, less precise")
+    bench.add_argument(
+        "--engine",
+        choices=("cpu", "triton"),
+        default="cpu",
+        help="triton: check and measure it on a GPU instead",
+    )
+    bench.add_argument("--device", default="auto", help="cuda, cuda:1, … (engine triton)")
     bench.set_defaults(command=_bench)
 
 
@@ -34,8 +41,14 @@ def _bench(options: argparse.Namespace) -> None:
     from snap.numbers import parse_whole
 
     widths = [parse_whole(h, "hidden", least=1) for h in options.hidden or (64, 96)]
-    report = bench.measure(widths, quick=options.quick)
-    print(json.dumps(report) if options.json else bench.table(report))
+    if options.engine == "triton":
+        from snap import gpu_bench
+
+        report = gpu_bench.measure(widths, gpu_bench.device_to_measure(options.device))
+        print(json.dumps(report) if options.json else gpu_bench.table(report))
+    else:
+        report = bench.measure(widths, quick=options.quick)
+        print(json.dumps(report) if options.json else bench.table(report))
 
 
 def _add_compile(commands: Any) -> None:

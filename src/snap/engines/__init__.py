@@ -43,6 +43,9 @@ class Engine:
     population: str  # the class in that module
     accelerators: tuple[str, ...] = ()  # `auto` chooses it where one of these devices exists
     any_device: bool = False  # whether it runs on any torch device, or on the CPU only
+    # A module whose `obstacle` says why trials cannot be trained here, and the engine to use then.
+    checked_by: str | None = None
+    instead: str | None = None
 
     def device(self, wanted: str) -> str:
         """Resolve the device to compute on, or raise an error if the engine cannot use it."""
@@ -68,6 +71,8 @@ ENGINES = {
             "TritonPopulation",
             accelerators=("cuda",),
             any_device=True,
+            checked_by="snap.engines.triton_check",
+            instead="torch",
         ),
         Engine(
             "torch",
@@ -98,6 +103,24 @@ def resolve(engine: str = "auto", device: str = "auto") -> tuple[str, str]:
         if kind in candidate.accelerators:
             return candidate.name, candidate.device(device)
     return FALLBACK, ENGINES[FALLBACK].device(device)
+
+
+def settle(
+    engine: str, device: str, trials: Sequence[Trial], say: Callable[[str], None]
+) -> tuple[str, str]:
+    """Resolve the engine, and replace one that cannot be trusted with these trials here.
+
+    `say` is called with the reason.
+    """
+    name, device = resolve(engine, device)
+    record = ENGINES[name]
+    if record.checked_by is None or record.instead is None:
+        return name, device
+    reason = importlib.import_module(record.checked_by).obstacle(trials, device)
+    if reason is None:
+        return name, device
+    say(f"the {record.instead} engine trains instead of {name}: {reason}")
+    return settle(record.instead, device, trials, say)
 
 
 def population_class(engine: str) -> type[Population]:

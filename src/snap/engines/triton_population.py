@@ -200,7 +200,7 @@ class TritonPopulation(Population):
     def _samples(self, samples: Samples) -> tuple[Tensor, Tensor]:
         """The samples on the device, images as numbers; they are copied there once."""
         if id(samples) not in self._on_device:
-            images = torch.from_numpy(np.ascontiguousarray(samples.images)).to(self.device)
+            images = torch.tensor(samples.images, device=self.device)
             scale = 255 if images.dtype == torch.uint8 else 1
             labels = self._place(samples.labels.astype(np.int32))
             self._on_device[id(samples)] = (samples, images.to(self.W.dtype) / scale, labels)
