@@ -73,9 +73,9 @@ def one_thread():
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
-    """A checkpoint at the end of every chunk, and chunks that do not divide the requests."""
+    """A checkpoint at the end of every chunk. A request has several chunks, the last one short."""
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    monkeypatch.setattr(TorchPopulation, "chunk", 40)
+    monkeypatch.setattr(TorchPopulation, "chunk", 12)
 
 
 @pytest.fixture
@@ -394,7 +394,7 @@ def test_a_job_goes_on(tmp_path, synthetic_root, written, capsys):
     assert (checked.path, checked.fault) == (path, None)
     capsys.readouterr()
     jobs.search(spec, [], tmp_path / "again.csv", place)
-    assert "a population of 2 networks goes on from a checkpoint: 160 samples are learned" in (
+    assert "a population of 2 networks goes on from a checkpoint: 48 samples are learned" in (
         capsys.readouterr().err
     )
     assert read_rows(tmp_path / "again.csv") == read_rows(tmp_path / "out.csv")
