@@ -38,6 +38,21 @@ def test_one_task_forgets_nothing():
 def test_accuracies():
     labels = np.array([0, 0, 1, 2, 2, 2])
     predicted = np.array([0, 1, 1, 2, 0, 0])
-    assert metrics.accuracy(predicted, labels) == 0.5
-    by_task = metrics.accuracy_by_task(predicted, labels, [(0, 1), (2,)])
-    assert by_task == pytest.approx([2 / 3, 1 / 3])
+    hits, sizes = metrics.hits(np.eye(4)[predicted], labels), np.bincount(labels, minlength=4)
+    assert hits.tolist() == [1, 1, 1, 0]
+    assert metrics.accuracy(hits, sizes) == 0.5
+    by_task = [metrics.accuracy(hits, sizes, classes) for classes in [(0, 1), (2,)]]
+    assert by_task == [2 / 3, 1 / 3]
+    assert np.isnan(metrics.accuracy(hits, sizes, (3,))), "there is no sample of class 3"
+
+
+def test_a_share_of_counts_is_the_mean_of_hits():
+    """Bit for bit, so that results do not depend on how accuracy is computed."""
+    rng = np.random.default_rng(0)
+    for size in (1, 3, 977, 60000):
+        labels, predicted = rng.integers(0, 10, size), rng.integers(0, 3, size)
+        hits, sizes = metrics.hits(np.eye(10)[predicted], labels), np.bincount(labels, minlength=10)
+        assert metrics.accuracy(hits, sizes) == np.mean(predicted == labels)
+        own = np.isin(labels, (1, 2, 7))
+        if own.any():
+            assert metrics.accuracy(hits, sizes, (1, 2, 7)) == np.mean((predicted == labels)[own])

@@ -147,11 +147,11 @@ def test_a_coordinate_wise_plan_costs_ten_trials_a_cell():
 
 def test_limited_outputs_by_hand():
     outputs = np.array([[0.1, 0.2, 0.9, 0], [0.5, 0.1, 0, 0.9], [0, 0.3, 0.2, 0.1]])
-    labels, tasks = np.array([1, 0, 2]), [(0, 1), (2, 3)]
-    limit = metrics.limited_accuracy_by_task
-    assert limit(outputs, labels, tasks, [(0, 1, 2, 3)] * 2) == [0, 0]
-    assert limit(outputs, labels, tasks, [(0, 1), (0, 1, 2, 3)]) == [1, 0]
-    assert limit(outputs, labels, tasks, tasks) == [1, 1]
+    labels = np.array([1, 0, 2])
+    assert metrics.hits(outputs, labels, (0, 1, 2, 3)).tolist() == [0, 0, 0, 0]
+    assert metrics.hits(outputs, labels, (0, 1)).tolist() == [1, 1, 0, 0]
+    assert metrics.hits(outputs, labels, (2, 3)).tolist() == [0, 0, 1, 0]
+    assert metrics.hits(outputs, labels, (3, 1, 0)).tolist() == [0, 1, 0, 0]
 
 
 def sequence(**changes) -> Trial:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
 from snap import Iid, Sequential, SnapError, Trial, train_from
+from snap.engines.population import Population
 from snap.engines.torch_population import TorchPopulation, step
 from snap.experiments import run
 from snap.initial import initial_weights
@@ -126,3 +129,40 @@ def test_trials_of_different_programs_are_grouped_separately(small):
     assert [r.trial for r in results] == trials
     with pytest.raises(SnapError, match="share"):
         population(trials[:2], small.train)
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_all_networks_are_measured_in_one_go(tiny_samples, name, monkeypatch):
+    """The counts are those of each network alone, whatever the size of a batch."""
+    crowd = [dataclasses.replace(TRIALS[name], alpha=alpha) for alpha in (0.1, 0.03, 0.3)]
+    rng = np.random.default_rng(0)
+    weights = [(rng.uniform(0, 1, (8, 784)), rng.normal(size=(10, 8))) for _ in crowd]
+    together = TorchPopulation(crowd, weights, tiny_samples)
+    together.train([np.arange(5), np.arange(9), np.arange(0)])
+    limits = [None, (3, 1), (7, 0, 4, 2)]
+    for activities in (2**24, 1000):
+        monkeypatch.setattr(TorchPopulation, "activities", activities)
+        batches = [outputs for outputs, _ in together._outputs([2, 0], tiny_samples)]
+        assert len(batches) == (1 if activities == 2**24 else 10)
+        for networks in ([0, 1, 2], [2, 0], [1]):
+            counted = together.hits(networks, tiny_samples, limits)
+            alone = Population.hits(together, networks, tiny_samples, limits)
+            assert np.array_equal(counted, alone)
+        for g, outputs in zip([2, 0], torch.cat(batches, dim=1), strict=True):
+            assert np.allclose(outputs, together.outputs(g, tiny_samples), rtol=1e-12)
+    assert len(np.unique(counted)) > 3, "the networks must predict several classes"
+
+
+def test_of_equal_outputs_the_first_wins(tiny_samples):
+    """On the device as in numpy: a network without weights predicts its lowest class."""
+    crowd = [Trial("linear-linear", 0.1, learner="sgd", hidden=8)] * 2
+    weights = [(np.zeros((8, 784), np.float32), np.zeros((10, 8), np.float32))] * 2
+    together = TorchPopulation(crowd, weights, tiny_samples)
+    sizes = np.bincount(tiny_samples.labels)
+    for counted in together.hits([0, 1], tiny_samples, [None, (6, 4, 5)]):
+        assert counted.tolist() == [[sizes[0], *[0] * 9], [*[0] * 4, sizes[4], *[0] * 5]]
+
+
+def test_a_chunk_has_an_end_on_every_device(tiny_samples):
+    assert population([TRIALS["sgd"]], tiny_samples).chunk == 500
+    assert TorchPopulation.chunk_on_accelerator > 500

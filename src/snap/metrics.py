@@ -18,33 +18,30 @@ from numpy.typing import NDArray
 Key = TypeVar("Key")
 
 
-def accuracy(predicted: NDArray[Any], labels: NDArray[Any]) -> float:
-    """Share of samples whose predicted class is their label."""
-    return float(np.mean(predicted == labels))
+def hits(
+    outputs: NDArray[Any], labels: NDArray[Any], among: Sequence[int] | None = None
+) -> NDArray[np.int64]:
+    """For every class, the number of its samples whose predicted class is their label.
+
+    With `among`, the prediction is the argmax over the outputs of these classes only.
+    """
+    if among is None:
+        right = labels[np.argmax(outputs, axis=1) == labels]
+    else:
+        columns = np.array(sorted(among))
+        possible = np.isin(labels, columns)  # samples of other classes cannot be right
+        predicted = columns[np.argmax(outputs[possible][:, columns], axis=1)]
+        right = labels[possible][predicted == labels[possible]]
+    return np.bincount(right, minlength=outputs.shape[1])
 
 
-def accuracy_by_task(
-    predicted: NDArray[Any], labels: NDArray[Any], tasks: Sequence[Sequence[int]]
-) -> list[float]:
-    """For every task, the accuracy on the samples of its classes."""
-    hits = predicted == labels
-    return [float(np.mean(hits[np.isin(labels, classes)])) for classes in tasks]
-
-
-def limited_accuracy_by_task(
-    outputs: NDArray[Any],
-    labels: NDArray[Any],
-    tasks: Sequence[Sequence[int]],
-    classes: Sequence[Sequence[int]],
-) -> list[float]:
-    """For every task, the accuracy on its samples with the argmax over some classes only."""
-    values = []
-    for task, allowed in zip(tasks, classes, strict=True):
-        own = np.isin(labels, task)
-        columns = np.array(sorted(allowed))
-        predicted = columns[np.argmax(outputs[own][:, columns], axis=1)]
-        values.append(accuracy(predicted, labels[own]))
-    return values
+def accuracy(
+    hits: NDArray[np.int64], sizes: NDArray[np.int64], classes: Sequence[int] | None = None
+) -> float:
+    """Share of the samples of some classes, or of all, that are hits. Both are counts by class."""
+    chosen = slice(None) if classes is None else np.isin(np.arange(len(hits)), classes)
+    of = int(sizes[chosen].sum())
+    return int(hits[chosen].sum()) / of if of else math.nan
 
 
 def average_accuracy(matrix: NDArray[Any]) -> float:

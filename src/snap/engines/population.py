@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from snap import metrics
 from snap.data.samples import Samples
 from snap.errors import SnapError
 from snap.initial import Weights
@@ -25,7 +26,9 @@ class Population(ABC):
 
     name: ClassVar[str]
     learners: ClassVar[tuple[str, ...]]  # the learners that it has a rule for
-    report_every: int | None = None  # samples between two reports of progress
+    # Samples per call of `train`, counted from the start of a request; None for a whole request.
+    # Between two calls, progress is reported and a checkpoint can be taken.
+    chunk: int | None = None
 
     def __init__(
         self,
@@ -79,6 +82,23 @@ class Population(ABC):
     @abstractmethod
     def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
         """The outputs of one network for each sample: [N, C]."""
+
+    def hits(
+        self,
+        networks: Sequence[int],
+        samples: Samples,
+        limits: Sequence[Sequence[int] | None] = (None,),
+    ) -> NDArray[np.int64]:
+        """For some networks, the samples of each class that are predicted right: [networks, 1, C].
+
+        Each limit names the classes whose outputs count, or is None for all. With L limits the
+        result is [networks, L, C].
+        """
+        counts = []
+        for network in networks:
+            outputs = self.outputs(network, samples)
+            counts.append([metrics.hits(outputs, samples.labels, among) for among in limits])
+        return np.array(counts)
 
     def predict(self, network: int, samples: Samples) -> NDArray[np.int64]:
         """The class that one network predicts for each sample: the argmax over all outputs."""

@@ -20,7 +20,7 @@ from snap.trial import Trial
 class ReferencePopulation(Population):
     name = "reference"
     learners = tuple(NETWORKS)
-    report_every = 500
+    chunk = 500
 
     def __init__(
         self,

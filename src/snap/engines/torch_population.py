@@ -8,7 +8,7 @@ its order is masked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from torch import Tensor
 from snap.data.samples import Samples
 from snap.engines.population import Population
 from snap.engines.reference import over
+from snap.engines.torch_hits import Batch, count_hits
 from snap.errors import SnapError
 from snap.growth import GROWTHS, plasticity
 from snap.initial import Weights, biases
@@ -66,7 +67,7 @@ def inhibited(z: Tensor, norms: Tensor, rule: Rule) -> Tensor:
     if rule.trial.protocol.bias == "fixed":
         z = z + rule.hidden_bias
     a = torch.relu(z)
-    return over(a, a.amax(dim=1, keepdim=True)) ** rule.lateral_inhibition
+    return over(a, a.amax(dim=-1, keepdim=True)) ** rule.lateral_inhibition
 
 
 def hebbian_step(W: Tensor, V: Tensor, x: Tensor, y: Tensor, rule: Rule) -> tuple[Tensor, Tensor]:
@@ -173,6 +174,9 @@ def step(
 class TorchPopulation(Population):
     name = "torch"
     learners = tuple(LEARNING)
+    chunk = 500
+    chunk_on_accelerator = 4000  # more, because the end of a chunk waits for the device
+    activities = 2**24  # the most hidden activities at a time when measuring: 64 MB in float32
 
     def __init__(
         self,
@@ -209,8 +213,10 @@ class TorchPopulation(Population):
             torch.from_numpy(np.stack([hidden for hidden, _ in own])).to(self.device),
             torch.from_numpy(np.stack([output for _, output in own])).to(self.device),
         )
-        if self.device.type == "cpu":  # on a GPU, reporting in between would wait for the device
-            self.report_every = 500
+        if self.device.type != "cpu":
+            self.chunk = self.chunk_on_accelerator
+        if self.device.type == "cuda":  # TF32 would round the products to 10 bits
+            torch.backends.cuda.matmul.allow_tf32 = False
         self._on_device: dict[int, tuple[Samples, Tensor, Tensor]] = {}
 
     @staticmethod
@@ -247,23 +253,40 @@ class TorchPopulation(Population):
         return [at if at and not was else None for at, was in zip(after, before, strict=True)]
 
     def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
-        images, _ = self._place(samples)
-        W, V = self.state.W[network], self.state.V[network]
+        batches = [outputs for outputs, _ in self._outputs([network], samples)]
+        return torch.cat(batches, dim=1)[0].cpu().numpy()
+
+    def hits(
+        self,
+        networks: Sequence[int],
+        samples: Samples,
+        limits: Sequence[Sequence[int] | None] = (None,),
+    ) -> NDArray[np.int64]:
+        shape = (len(networks), len(limits), self.state.V.shape[1])
+        zeros = torch.zeros(shape, dtype=torch.int64, device=self.device)
+        return count_hits(self._outputs(networks, samples), limits, zeros)
+
+    def _outputs(self, networks: Sequence[int], samples: Samples) -> Iterator[Batch]:
+        """The outputs of some networks, for a bounded number of samples at a time."""
+        images, labels = self._place(samples)
+        index = torch.tensor(networks, device=self.device)
+        W, V = self.state.W[index], self.state.V[index]
         rule = self.rule._replace(
-            lateral_inhibition=self.rule.lateral_inhibition[network],
-            hidden_bias=self.rule.hidden_bias[network],
+            lateral_inhibition=self.rule.lateral_inhibition[index],
+            hidden_bias=self.rule.hidden_bias[index],
         )
+        bias = self.rule.output_bias[index].unsqueeze(1)
         activity = LEARNING[rule.trial.learner].activity
-        norms = row_norms(W.unsqueeze(0)).squeeze(2)
-        batches = []
-        with torch.no_grad():
-            for batch in torch.split(images, 2048):
-                x = batch.to(W.dtype)
-                if images.dtype == torch.uint8:
-                    x = x / 255
-                h = activity(x @ W.T, norms, rule)
-                batches.append(h @ V.T + self.rule.output_bias[network])
-        return torch.cat(batches).cpu().numpy()
+        norms, rows = row_norms(W).squeeze(2), W.flatten(0, 1)
+        batch = min(2048, max(1, self.activities // len(rows)))
+        for start in range(0, len(labels) or 1, batch):
+            part = slice(start, start + batch)
+            x = images[part].to(W.dtype)
+            if images.dtype == torch.uint8:
+                x = x / 255
+            # One product for the hidden layers of all networks: [B, networks, H].
+            h = activity((x @ rows.T).view(len(x), *W.shape[:2]), norms, rule)
+            yield torch.bmm(h.transpose(0, 1), V.transpose(1, 2)) + bias, labels[part]
 
     def weights(self, network: int) -> Weights:
         W, V, _ = self.state

@@ -19,7 +19,7 @@ from snap.pipeline.training import Workplace, log, run_trials, write_ledger
 from snap.trial import Trial
 
 if TYPE_CHECKING:
-    from snap.experiments import Result
+    from snap.result import Result
 
 
 def portrait(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:

@@ -15,11 +15,11 @@ from snap.files import write_atomically
 from snap.pipeline import resources
 from snap.pipeline.rows import Row
 from snap.pipeline.status import Heartbeat
-from snap.pipeline.trial_store import TrialStore
+from snap.pipeline.trial_store import UNFINISHED, TrialStore
 from snap.trial import Trial
 
 if TYPE_CHECKING:  # this imports numpy
-    from snap.experiments import Result
+    from snap.result import Result
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,8 @@ def run_trials(
             record=record,
             progress=heartbeat.progress,
             finished=one_done,
+            checkpoints=place.store / UNFINISHED,
+            say=log,
         )
 
 

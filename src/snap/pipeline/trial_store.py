@@ -1,8 +1,8 @@
 """The store of finished trials. It lets a changed configuration train only what is new.
 
 A trial's file is named by its fingerprint, which covers everything that can change the result.
-Files are written atomically. So a killed job loses only its unfinished trials, a larger grid trains
-only the new points, and jobs with the same trial share it. Snakemake does not track these files:
+Files are written atomically. So a killed job loses no finished trial, a larger grid trains only the
+new points, and jobs with the same trial share it. Snakemake does not track these files:
 deleting the folder only costs time. (Snakemake's own `update()` outputs would keep the points of
 one job only, and lose them when the job's other parameters change.)
 """
@@ -17,6 +17,8 @@ from typing import Any
 
 from snap.files import write_atomically
 from snap.trial import Trial
+
+UNFINISHED = "unfinished"  # the folder in the store for checkpoints of trials in training
 
 
 class TrialStore:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from snap import checkpoint
 from snap.data import store
 from snap.data.datasets import DATASETS
 from snap.files import fault, record_of
-from snap.pipeline.trial_store import damage
+from snap.pipeline.trial_store import UNFINISHED, damage
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ def check(results: Path, data: Path) -> Iterator[Checked]:
                 yield Checked(path, wrong)
     for path in sorted((results / "trials").glob("*/*.json")):
         yield Checked(path, damage(path))
+    for path in sorted((results / "trials" / UNFINISHED).glob("*.npz")):
+        yield Checked(path, checkpoint.damage(path))
     for record in sorted(results.rglob(".*.sha256")):
         path = record.with_name(record.name.removeprefix(".").removesuffix(".sha256"))
         yield Checked(path, fault(path))
