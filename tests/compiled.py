@@ -1,7 +1,7 @@
 """Compile the kernel of the triton engine for GPUs that are not here, and count what came out.
 
-`python tests/compiled.py` prints the counts and the estimate in docs/engines.md. It needs triton, but
-no GPU. The compiler and the disassembler are in triton's package.
+`python tests/compiled.py` prints the counts, and the estimate in docs/engines.md. It needs
+triton, but no GPU. The compiler and the disassembler are in triton's package.
 """
 
 from __future__ import annotations
@@ -219,7 +219,8 @@ def estimate(found: list[Count]) -> str:
                 f" {rates[0]:.1f} to {rates[1]:.1f} |"
             )
         lines.append(
-            f"| {device.name} | the whole search |  |  |  | {search[0]:.1f} to {search[1]:.1f} minutes |"
+            f"| {device.name} | the whole search |  |  |  |"
+            f" {search[0]:.1f} to {search[1]:.1f} minutes |"
         )
     return "\n".join(lines)
 
@@ -227,7 +228,9 @@ def estimate(found: list[Count]) -> str:
 if __name__ == "__main__":
     everything = counts()
     if "--json" in sys.argv:
-        print(json.dumps({"counts": [asdict(c) for c in everything], "table": estimate(everything)}))
+        print(
+            json.dumps({"counts": [asdict(c) for c in everything], "table": estimate(everything)})
+        )
     else:
         for one in everything:
             print(one)

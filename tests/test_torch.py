@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from snap import Iid, Sequential, SnapError, Trial, train_from
+from snap.engines import torch_hits
 from snap.engines.population import Population
 from snap.engines.torch_population import TorchPopulation, step
 from snap.experiments import run
@@ -141,7 +142,7 @@ def test_all_networks_are_measured_in_one_go(tiny_samples, name, monkeypatch):
     together.train([np.arange(5), np.arange(9), np.arange(0)])
     limits = [None, (3, 1), (7, 0, 4, 2)]
     for activities in (2**24, 1000):
-        monkeypatch.setattr(TorchPopulation, "activities", activities)
+        monkeypatch.setattr(torch_hits, "ACTIVITIES", activities)
         batches = [outputs for outputs, _ in together._outputs([2, 0], tiny_samples)]
         assert len(batches) == (1 if activities == 2**24 else 10)
         for networks in ([0, 1, 2], [2, 0], [1]):

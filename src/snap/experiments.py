@@ -8,6 +8,7 @@ step as one population if that is faster on the engine.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +22,7 @@ from snap.consolidation import percentiles
 from snap.data.samples import Samples
 from snap.data.store import Dataset, View
 from snap.driver import Driver, Progress, resumed
-from snap.engines import population_class, resolve
+from snap.engines import population_class, settle
 from snap.engines.population import Population
 from snap.errors import SnapError
 from snap.initial import SHUFFLE, Weights, initial_weights, random_stream
@@ -155,13 +156,16 @@ def run(
     `finished` is called with each result as soon as it is available. A result depends only on the
     trial, the dataset and the engine, not on the other trials or on the threads. With a folder for
     `checkpoints`, trials that were interrupted go on from there, and `say` is told.
+
+    An engine that cannot be trusted here is replaced, with a warning. A result names the engine
+    that trained it.
     """
     if not trials:
         raise SnapError("a population needs at least one trial, got none")
     for trial in trials:
         if trial.dataset != dataset.name:
             raise SnapError(f"a trial on {trial.dataset} cannot be run on {dataset.name}")
-    name, device = resolve(engine, device)
+    name, device = settle(engine, device, trials, say=lambda why: warnings.warn(why, stacklevel=2))
     kind = population_class(name)
     groups = kind.groups(trials, record)
     results: dict[int, Result] = {}

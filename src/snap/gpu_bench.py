@@ -89,9 +89,7 @@ def _bandwidth(device: str, size: Size) -> float:
     return 8 * size.copied / _best(lambda: target.copy_(source), device, size.turns)
 
 
-def _row(
-    learner: str, configuration: str, hidden: int, device: str, size: Size
-) -> dict[str, Any]:
+def _row(learner: str, configuration: str, hidden: int, device: str, size: Size) -> dict[str, Any]:
     inhibits = LEARNERS[learner].inhibits
     trial = Trial(
         Configuration.parse(configuration),

@@ -1,4 +1,4 @@
-"""Tests of the triton engine in Triton's interpreter. `make test` runs them in their own process."""
+"""Tests of the triton engine in Triton's interpreter, which make test starts separately."""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ def start(hidden, width, dtype, seed=0, classes=10):
 def largest_error(weights, expected):
     """The largest difference of two networks, relative to the largest weight of each layer."""
     return max(
-        float(np.abs(a - b).max() / np.abs(b).max())
-        for a, b in zip(weights, expected, strict=True)
+        float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(weights, expected, strict=True)
     )
 
 
@@ -28,7 +27,8 @@ def compare(trials, samples, orders, dtype=np.float64, most=1e-8, weights=None):
     """
     given = weights or [start(t.hidden, samples.images.shape[1], dtype, t.seed) for t in trials]
     both = [
-        population_class(engine)(trials, given, samples, "cpu") for engine in ("triton", "reference")
+        population_class(engine)(trials, given, samples, "cpu")
+        for engine in ("triton", "reference")
     ]
     for population in both:
         population.train(orders)

@@ -82,7 +82,11 @@ MUTANTS = {
         "for _ in range(squarings + 1):",
         hebbian("linear-linear"),
     ),
-    "no square roots": ("for _ in range(roots):", "for _ in range(0):", hebbian("linear-linear", lambda_=0.5)),
+    "no square roots": (
+        "for _ in range(roots):",
+        "for _ in range(0):",
+        hebbian("linear-linear", lambda_=0.5),
+    ),
     "the product with this sample": (
         "parts = parts + (w * following, w * w)",
         "parts = parts + (w * x, w * w)",
@@ -118,7 +122,11 @@ MUTANTS = {
         "y = tl.sum(v * h[None, :], axis=1)",
         hebbian("linear-linear", "code+output_rule=error-raw"),
     ),
-    "no hidden bias": ("_positive(dot + hidden)", "_positive(dot)", hebbian("linear-linear", "code")),
+    "no hidden bias": (
+        "_positive(dot + hidden)",
+        "_positive(dot)",
+        hebbian("linear-linear", "code"),
+    ),
     "no ε": (
         "share = h / (norm + epsilon) if EPSILON else _over(h, norm)",
         "share = _over(h, norm)",
@@ -165,7 +173,7 @@ def test_an_error_in_the_arithmetic_is_caught(tiny_samples, use, name):
     orders = [some_order(tiny_samples, 20)]
     compare([trial], tiny_samples, orders, most=1e-9)
     use(right, wrong)
-    with pytest.raises(AssertionError, match="off by|diverged"):
+    with pytest.raises(AssertionError, match=r"off by|diverged"):
         compare([trial], tiny_samples, orders, most=1e-9)
 
 

@@ -55,7 +55,9 @@ def test_a_wrong_kernel_is_replaced_and_the_engine_that_ran_is_recorded(small, u
     trial = dataclasses.replace(
         trial, dataset="Synthetic", experiment=Iid(1), train_limit=20, test_limit=20
     )
-    with pytest.warns(UserWarning, match="torch engine trains instead of triton: .* off by") as said:
+    with pytest.warns(
+        UserWarning, match="torch engine trains instead of triton: .* off by"
+    ) as said:
         (result,) = run([trial], small, engine="triton", device="cpu")
     assert result.engine == "torch"
     assert len(said) == 1

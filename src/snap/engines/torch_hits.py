@@ -1,16 +1,46 @@
-"""Count right predictions on the device: the outputs of all networks are too many to move."""
+"""Measure networks on the device: outputs by batched products, and counts of right predictions.
+
+The outputs of all networks are too many to move, so they are counted where they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from snap.engines.torch_steps import LEARNING, Rule, row_norms
+
 # The outputs of all networks for B samples, [networks, B, C], and the labels of these samples.
 Batch = tuple[Tensor, Tensor]
+ACTIVITIES = 2**24  # the most hidden activities at a time when measuring: 64 MB in float32
+
+
+def batched_outputs(
+    W: Tensor, V: Tensor, rule: Rule, images: Tensor, labels: Tensor
+) -> Iterator[Batch]:
+    """The outputs of all networks and the labels, for a bounded number of samples at a time."""
+    activity = LEARNING[rule.trial.learner].activity
+    norms, rows = row_norms(W).squeeze(2), W.flatten(0, 1)
+    batch = min(2048, max(1, ACTIVITIES // len(rows)))
+    for start in range(0, len(labels) or 1, batch):
+        part = slice(start, start + batch)
+        x = images[part].to(W.dtype)
+        if images.dtype == torch.uint8:
+            x = x / 255
+        # One product for the hidden layers of all networks: [B, networks, H].
+        h = activity((x @ rows.T).view(len(x), *W.shape[:2]), norms, rule)
+        outputs = torch.bmm(h.transpose(0, 1), V.transpose(1, 2))
+        yield outputs + rule.output_bias.unsqueeze(1), labels[part]
+
+
+def exact_products(device: torch.device) -> None:
+    """Turn TF32 off, which would round the factors of a product to 10 bits."""
+    if device.type == "cuda":
+        torch.backends.cuda.matmul.allow_tf32 = False
 
 
 def count_hits(

@@ -8,7 +8,7 @@ its order is masked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,127 +18,11 @@ from torch import Tensor
 
 from snap.data.samples import Samples
 from snap.engines.population import Population
-from snap.engines.reference import over
-from snap.engines.torch_hits import Batch, count_hits
+from snap.engines.torch_hits import Batch, batched_outputs, count_hits, exact_products
+from snap.engines.torch_steps import LEARNING, Rule
 from snap.errors import SnapError
-from snap.growth import GROWTHS, plasticity
 from snap.initial import Weights, biases
-from snap.learners import HEBBIAN, SGD
 from snap.trial import Trial
-
-
-class Rule(NamedTuple):
-    """What the networks of a population share, and their own numbers as [G, 1] tensors."""
-
-    trial: Trial  # any of them: learner, configuration and protocol are shared
-    lateral_inhibition: Tensor
-    eta: Tensor
-    alpha: Tensor
-    hidden_bias: Tensor  # [G, H]
-    output_bias: Tensor  # [G, C]
-
-
-def row_norms(weights: Tensor) -> Tensor:
-    """‖W_i‖₂ of every row of every network: [G, H, 1]."""
-    return weights.square().sum(dim=2, keepdim=True).sqrt()
-
-
-def times(weights: Tensor, vectors: Tensor) -> Tensor:
-    """Each network's matrix times its own vector."""
-    return torch.bmm(weights, vectors.unsqueeze(2)).squeeze(2)
-
-
-def layer_plasticity(weights: Tensor, layer: str, trial: Trial) -> Any:
-    """Table 1 for a whole layer of every network."""
-    growth = getattr(trial.configuration, layer)
-    if trial.configuration.focus == "synapse":
-        strength = weights.abs()
-    else:
-        strength = row_norms(weights) / trial.strength_divisor(layer, *weights.shape[1:])
-    clamped = trial.protocol.plasticity_floor == "clamped"
-    capped = strength.clamp(max=1.0) if clamped else strength
-    return plasticity(GROWTHS.index(growth), strength, capped, 1.0)
-
-
-def inhibited(z: Tensor, norms: Tensor, rule: Rule) -> Tensor:
-    """eq:activation and eq:lateral_inhibition from z = W x and the norms of W's rows: [G, H]."""
-    if rule.trial.protocol.forward_weights == "normalized":
-        z = over(z, norms)
-    if rule.trial.protocol.bias == "fixed":
-        z = z + rule.hidden_bias
-    a = torch.relu(z)
-    return over(a, a.amax(dim=-1, keepdim=True)) ** rule.lateral_inhibition
-
-
-def hebbian_step(W: Tensor, V: Tensor, x: Tensor, y: Tensor, rule: Rule) -> tuple[Tensor, Tensor]:
-    """One sample for every network; y is the one-hot label, [G, C]."""
-    trial, protocol = rule.trial, rule.trial.protocol
-    norms = row_norms(W).squeeze(2)
-    h = inhibited(times(W, x), norms, rule)
-    # eq:sanger: row i of `mix` has the share of each earlier neuron that neuron i subtracts.
-    takes, lends = h * rule.eta, h
-    if protocol.orthogonality != "raw":
-        divisors = norms + protocol.epsilon if protocol.epsilon else norms
-        takes, lends = takes * norms, over(lends, divisors)
-    mix = torch.tril(takes.unsqueeze(2) * lends.unsqueeze(1), diagonal=-1)
-    r = h.unsqueeze(2) * x.unsqueeze(1) - torch.bmm(mix, W)
-    alpha = rule.alpha.unsqueeze(2)
-    unit = trial.keeps_unit_rows(trial.configuration.hidden)
-    factor = 1.0 if unit else layer_plasticity(W, "hidden", trial)
-    new_W = W + alpha * factor * r
-    if protocol.hidden_sign == "non-negative":
-        new_W = new_W.clamp(min=0.0)
-    if unit:
-        new_W = over(new_W, row_norms(new_W))
-    # eq:original_class
-    if protocol.output_rule != "label":
-        output = times(V, h) + rule.output_bias
-        if protocol.output_rule == "error-softmax":
-            output = torch.softmax(output, dim=1)
-        elif protocol.output_rule == "error-onehot":
-            highest = output.argmax(dim=1, keepdim=True)
-            output = torch.zeros_like(output).scatter(1, highest, 1.0)
-        y = y - output
-    r = y.unsqueeze(2) * h.unsqueeze(1)
-    new_V = V + alpha * layer_plasticity(V, "output", trial) * r
-    if protocol.output_rows == "renormalised":
-        new_V = over(new_V, row_norms(new_V))
-    return new_W, new_V
-
-
-def rectified(z: Tensor, norms: Tensor, rule: Rule) -> Tensor:
-    """The hidden activity of SGD, which has no inhibition: [G, H]."""
-    return torch.relu(z)
-
-
-def sgd_step(W: Tensor, V: Tensor, x: Tensor, y: Tensor, rule: Rule) -> tuple[Tensor, Tensor]:
-    """One sample for every network, down the gradient of its cross-entropy."""
-    h = torch.relu(times(W, x))
-    error = torch.softmax(times(V, h), dim=1) - y
-    back = times(V.transpose(1, 2), error) * (h > 0)
-    new_W = descend(W, back.unsqueeze(2) * x.unsqueeze(1), "hidden", rule)
-    new_V = descend(V, error.unsqueeze(2) * h.unsqueeze(1), "output", rule)
-    return new_W, new_V
-
-
-def descend(weights: Tensor, gradient: Tensor, layer: str, rule: Rule) -> Tensor:
-    factor = rule.alpha.unsqueeze(2) * layer_plasticity(weights, layer, rule.trial)
-    weights = weights - factor * gradient
-    unit = rule.trial.keeps_unit_rows(getattr(rule.trial.configuration, layer))
-    return over(weights, row_norms(weights)) if unit else weights
-
-
-class Learning(NamedTuple):
-    """The two functions of a learner: the hidden activity, and one training step."""
-
-    activity: Callable[[Tensor, Tensor, Rule], Tensor]
-    step: Callable[[Tensor, Tensor, Tensor, Tensor, Rule], tuple[Tensor, Tensor]]
-
-
-LEARNING = {
-    HEBBIAN.name: Learning(inhibited, hebbian_step),
-    SGD.name: Learning(rectified, sgd_step),
-}
 
 
 class State(NamedTuple):
@@ -176,7 +60,6 @@ class TorchPopulation(Population):
     learners = tuple(LEARNING)
     chunk = 500
     chunk_on_accelerator = 4000  # more, because the end of a chunk waits for the device
-    activities = 2**24  # the most hidden activities at a time when measuring: 64 MB in float32
 
     def __init__(
         self,
@@ -215,8 +98,7 @@ class TorchPopulation(Population):
         )
         if self.device.type != "cpu":
             self.chunk = self.chunk_on_accelerator
-        if self.device.type == "cuda":  # TF32 would round the products to 10 bits
-            torch.backends.cuda.matmul.allow_tf32 = False
+        exact_products(self.device)
         self._on_device: dict[int, tuple[Samples, Tensor, Tensor]] = {}
 
     @staticmethod
@@ -267,26 +149,11 @@ class TorchPopulation(Population):
         return count_hits(self._outputs(networks, samples), limits, zeros)
 
     def _outputs(self, networks: Sequence[int], samples: Samples) -> Iterator[Batch]:
-        """The outputs of some networks, for a bounded number of samples at a time."""
-        images, labels = self._place(samples)
         index = torch.tensor(networks, device=self.device)
-        W, V = self.state.W[index], self.state.V[index]
-        rule = self.rule._replace(
-            lateral_inhibition=self.rule.lateral_inhibition[index],
-            hidden_bias=self.rule.hidden_bias[index],
+        rule = self.rule.of(index)
+        return batched_outputs(
+            self.state.W[index], self.state.V[index], rule, *self._place(samples)
         )
-        bias = self.rule.output_bias[index].unsqueeze(1)
-        activity = LEARNING[rule.trial.learner].activity
-        norms, rows = row_norms(W).squeeze(2), W.flatten(0, 1)
-        batch = min(2048, max(1, self.activities // len(rows)))
-        for start in range(0, len(labels) or 1, batch):
-            part = slice(start, start + batch)
-            x = images[part].to(W.dtype)
-            if images.dtype == torch.uint8:
-                x = x / 255
-            # One product for the hidden layers of all networks: [B, networks, H].
-            h = activity((x @ rows.T).view(len(x), *W.shape[:2]), norms, rule)
-            yield torch.bmm(h.transpose(0, 1), V.transpose(1, 2)) + bias, labels[part]
 
     def weights(self, network: int) -> Weights:
         W, V, _ = self.state

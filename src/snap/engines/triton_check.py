@@ -136,9 +136,7 @@ def _races(trials: Sequence[Trial], width: int, device: str) -> str | None:
     if device != "cpu":
         device_of = torch.cuda.get_device_properties(torch.device(device))
         layers, count = device_of.multi_processor_count * RESIDENT, SAMPLES
-    many = [
-        dataclasses.replace(trial, seed=n) for n in range(layers) for trial in trials
-    ]
+    many = [dataclasses.replace(trial, seed=n) for n in range(layers) for trial in trials]
     samples = random_samples(width, trials[0].record.classes)
     results = []
     for _ in range(2):

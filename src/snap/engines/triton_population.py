@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from snap.data.samples import Samples
+from snap.engines import torch_steps
 from snap.engines import triton_kernels as kernels
 from snap.engines.population import Population
 from snap.engines.rule import Rule, rule_of
 from snap.engines.sharing import alike, sharing
+from snap.engines.torch_hits import Batch, batched_outputs, count_hits, exact_products
 from snap.errors import SnapError
 from snap.growth import GROWTHS, LINEAR
 from snap.initial import Weights
@@ -137,6 +139,7 @@ class TritonPopulation(Population):
                 "the triton engine runs on a GPU, or on the cpu if TRITON_INTERPRET=1 is set"
             )
         self.device = torch.device(device)
+        exact_products(self.device)
         kinds = dict.fromkeys(OutputKind.of(trial) for trial in trials)
         slots = {kind: slot for slot, kind in enumerate(kinds)}
         groups = sharing(trials, weights, place=OutputKind.of)
@@ -144,16 +147,16 @@ class TritonPopulation(Population):
         self.layers: list[dict[int, int]] = [
             {slots[OutputKind.of(trials[g])]: g for g in group} for group in groups
         ]
-        self.rules = [
-            rule_of([trials[g] for g in group], *weights[group[0]]) for group in groups
-        ]
+        self.rules = [rule_of([trials[g] for g in group], *weights[group[0]]) for group in groups]
         W, V = weights[0]
         programs = {
             program_of(trials[group[0]], rule, list(kinds), (*W.shape, len(V)))
             for group, rule in zip(groups, self.rules, strict=True)
         }
         if len(programs) > 1:
-            raise SnapError("trials of one population must share learner, hidden growth, protocol and width")
+            raise SnapError(
+                "trials of one population must share learner, hidden growth, protocol and width"
+            )
         (self.program,) = programs
         padded = np.zeros((len(groups), self.program.PADDED, self.program.D), W.dtype)
         outputs = np.zeros((len(groups), len(kinds), *V.shape), V.dtype)
@@ -170,9 +173,7 @@ class TritonPopulation(Population):
 
     def _place_rules(self) -> None:
         number = self.W.dtype
-        own = [
-            (r.alpha, r.eta, r.lateral_inhibition, r.hidden_fan, r.epsilon) for r in self.rules
-        ]
+        own = [(r.alpha, r.eta, r.lateral_inhibition, r.hidden_fan, r.epsilon) for r in self.rules]
         self.numbers = torch.tensor(own, dtype=number, device=self.device)
         powers = [powers_of(float(r.lateral_inhibition)) for r in self.rules]
         self.powers = torch.tensor(powers, dtype=torch.int32, device=self.device)
@@ -235,20 +236,39 @@ class TritonPopulation(Population):
                 diverged[n, slot] = 0 if self.diverged[g] is None else -1
         images, labels = self._samples(self.samples)
         at = self._place(diverged)
-        launch(
-            self.program,
-            len(self.layers),
-            (self.W, self.V, images, labels, self._place(np.concatenate(own).astype(np.int32)))
-            + (self._place(spans), self.numbers, self.powers, self.hidden_bias, self.output_bias)
-            + (self.divisors, at, self.scratch),
-        )
+        order = self._place(np.concatenate(own).astype(np.int32))
+        data = (images, labels, order, self._place(spans))
+        rules = (self.numbers, self.powers, self.hidden_bias, self.output_bias, self.divisors)
+        arguments = (self.W, self.V, *data, *rules, at, self.scratch)
+        launch(self.program, len(self.layers), arguments)
         for layer, row in zip(self.layers, at.tolist(), strict=True):
             for slot, g in layer.items():
                 result[g] = row[slot] if row[slot] > 0 else None
         return result
 
     def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
-        raise NotImplementedError
+        batches = [outputs for outputs, _ in self._outputs([network], samples)]
+        return torch.cat(batches, dim=1)[0].cpu().numpy()
+
+    def hits(
+        self,
+        networks: Sequence[int],
+        samples: Samples,
+        limits: Sequence[Sequence[int] | None] = (None,),
+    ) -> NDArray[np.int64]:
+        shape = (len(networks), len(limits), self.program.C)
+        zeros = torch.zeros(shape, dtype=torch.int64, device=self.device)
+        return count_hits(self._outputs(networks, samples), limits, zeros)
+
+    def _outputs(self, networks: Sequence[int], samples: Samples) -> Iterator[Batch]:
+        places = torch.tensor([self._find(network) for network in networks], device=self.device)
+        layers, slots = places[:, 0], places[:, 1]
+        alpha, eta, power = (self.numbers[layers, n : n + 1] for n in range(3))
+        biases = self.hidden_bias[layers], self.output_bias[layers]
+        rule = torch_steps.Rule(self.trials[networks[0]], power, eta, alpha, *biases)
+        W, V = self.W[layers, : self.program.H], self.V[layers, slots]
+        images, labels = self._samples(samples)
+        return batched_outputs(W, V, rule, images, labels.to(torch.int64))
 
     def weights(self, network: int) -> Weights:
         n, slot = self._find(network)

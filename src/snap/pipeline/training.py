@@ -38,6 +38,33 @@ def log(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
+class _Kept:
+    """What the store has of a job's trials for an engine, and what is missing."""
+
+    def __init__(
+        self, place: Workplace, engine: str, trials: Sequence[Trial], needs: Sequence[str]
+    ) -> None:
+        self.known: dict[Trial, Row] = {}
+        self.partial: dict[Trial, Row] = {}  # kept, but without a field that is needed
+        if trials:
+            self.store = TrialStore(place.store, checksum(trials[0].dataset), engine, say=log)
+        for trial in set(trials):
+            result = self.store.get(trial)
+            if result is not None:
+                complete = all(field in result for field in needs)
+                (self.known if complete else self.partial)[trial] = result
+        self.missing = list(dict.fromkeys(t for t in trials if t not in self.known))
+
+    def add(self, result: Result) -> None:
+        """Store a result. Kept numbers stay, even if this processor rounds differently."""
+        values = result.to_dict()
+        kept = self.partial.get(result.trial, values)
+        if kept["diverged"] == values["diverged"]:
+            values |= kept | {"seconds": values["seconds"]}
+        self.store.keep(result.trial, values)
+        self.known[result.trial] = values
+
+
 def train(
     trials: Sequence[Trial],
     engine: str,
@@ -49,40 +76,28 @@ def train(
     A kept result counts only if it has the fields in `needs`. One that was restored from a search
     table has no history.
     """
-    from snap.engines import resolve
+    from snap.engines import resolve, settle
 
     engine, device = resolve(engine)
-    known: dict[Trial, Row] = {}
-    partial: dict[Trial, Row] = {}  # kept, but without a field that is needed
-    if trials:
-        store = TrialStore(place.store, checksum(trials[0].dataset), engine, say=log)
-        for trial in set(trials):
-            result = store.get(trial)
-            if result is not None:
-                complete = all(field in result for field in needs)
-                (known if complete else partial)[trial] = result
-    missing = list(dict.fromkeys(trial for trial in trials if trial not in known))
+    kept = _Kept(place, engine, trials, needs)
+    if kept.missing:
+        settled, device = settle(engine, device, kept.missing, say=log)
+        if settled != engine:  # the results of another engine have other names in the store
+            engine, kept = settled, _Kept(place, settled, trials, needs)
+    missing = kept.missing
     log(
         f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train"
         f" with engine {engine} on {device}"
     )
     if missing and device == "cpu" and resources.gpus():
         log("the granted GPU is not used: torch finds no CUDA, or another engine is configured")
-
-    def finished(result: Result) -> None:
-        values = result.to_dict()
-        kept = partial.get(result.trial, values)
-        if kept["diverged"] == values["diverged"]:
-            # Kept numbers stay as they are, even if another processor rounds differently.
-            values |= kept | {"seconds": values["seconds"]}
-        store.keep(result.trial, values)
-        known[result.trial] = values
-
     if missing:
-        run_trials(missing, len(trials), engine, device, place, finished)
+        run_trials(missing, len(trials), engine, device, place, kept.add)
     if place.ledger is not None:
-        write_ledger(place.ledger, [known[t] for t in trials], [known[t] for t in missing])
-    return [known[trial] for trial in trials]
+        write_ledger(
+            place.ledger, [kept.known[t] for t in trials], [kept.known[t] for t in missing]
+        )
+    return [kept.known[trial] for trial in trials]
 
 
 def run_trials(
