@@ -34,8 +34,10 @@ paper: $(VENV)/installed  ## the whole paper: hours, resumable
 	$(call run,)
 	@echo "Done: open $(CURDIR)/results/paper/report.html"
 
+# The triton engine's tests run in Triton's interpreter, which must be chosen before Python starts.
 test: $(VENV)/installed lint  ## run every test
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	TRITON_INTERPRET=1 $(BIN)/pytest -m interpreted --numprocesses auto --maxprocesses 4 tests/interpreted
 
 test-slurm: $(VENV)/installed  ## run the workflow through SLURM on this machine (as root)
 	$(BIN)/pytest -m slurm --durations 0

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from snap import Iid, Sequential, Trial, checkpoint
+from snap import Iid, Sequential, SnapError, Trial, checkpoint
 from snap.checkpoint import Checkpoint, Snapshot
 from snap.engines import population_class
 from snap.engines.population import Population
@@ -450,3 +450,13 @@ def test_a_killed_job_goes_on(tmp_path, synthetic_root):
         tables.append(read_rows(folder / "out.csv"))
         assert not [p for p in folder.rglob("*") if ".npz" in p.name]
     assert tables[0] == tables[1]
+
+
+def test_the_environment_sets_the_time_between_checkpoints(monkeypatch):
+    assert checkpoint.interval() == checkpoint.SECONDS
+    monkeypatch.setenv("SNAP_CHECKPOINT_SECONDS", "0.5")
+    assert checkpoint.interval() == 0.5
+    for wrong in ("soon", "-1", "nan"):
+        monkeypatch.setenv("SNAP_CHECKPOINT_SECONDS", wrong)
+        with pytest.raises(SnapError, match="SNAP_CHECKPOINT_SECONDS"):
+            checkpoint.interval()

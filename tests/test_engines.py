@@ -1,12 +1,14 @@
-"""The three engines agree: from the same weights, on the same samples, in the same order."""
+"""The engines agree: from the same weights, on the same samples, in the same order."""
 
 from __future__ import annotations
+
+import importlib.util
 
 import numpy as np
 import pytest
 
 from snap import Iid, Protocol, Sequential, SnapError, Trial, train_from
-from snap.engines import ACCELERATORS, population_class, resolve
+from snap.engines import ACCELERATORS, population_class, resolve, settle
 from snap.experiments import run
 from snap.growth import FOCUSES, GROWTHS, plasticity
 from snap.learners import HEBBIAN, SGD
@@ -325,10 +327,26 @@ def test_auto_is_cpu_without_cuda(monkeypatch):
     assert resolve("auto", "auto") == ("cpu", "cpu")
     assert resolve("torch", "auto") == ("torch", "cpu")
     monkeypatch.setitem(ACCELERATORS, "cuda", lambda: True)
-    assert resolve("auto", "auto") == ("torch", "cuda")
+    assert resolve("auto", "auto") == ("triton", "cuda")
+    assert resolve("auto", "cuda:1") == ("triton", "cuda:1")
     assert resolve("torch", "auto") == ("torch", "cuda")
     assert resolve("auto", "cpu") == ("cpu", "cpu")
     assert resolve("cpu", "auto") == ("cpu", "cpu")
+
+
+def test_without_cuda_the_triton_engine_is_replaced_and_the_reason_is_told():
+    said = []
+    assert settle("triton", "auto", grid(1), said.append) == ("torch", "cpu")
+    (reason,) = said
+    assert "the torch engine trains instead of triton" in reason
+    assert "no CUDA device" in reason or "not installed" in reason
+
+
+def test_without_triton_the_engine_is_replaced(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    said = []
+    assert settle("triton", "cpu", grid(1), said.append) == ("torch", "cpu")
+    assert said == ["the torch engine trains instead of triton: Triton is not installed"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,11 +20,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from snap.errors import SnapError
 from snap.files import write_atomically
 from snap.initial import Weights
+from snap.numbers import parse_number
 
 SECONDS = 60.0  # between two checkpoints; a population that takes less has none
+VARIABLE = "SNAP_CHECKPOINT_SECONDS"  # the environment can set another time
 FORMAT = 1  # increase it when the content of the file changes
+
+
+def interval() -> float:
+    """The seconds between two checkpoints. They change no result."""
+    wanted = os.environ.get(VARIABLE)
+    if wanted is None:
+        return SECONDS
+    seconds = parse_number(wanted, VARIABLE)
+    if seconds < 0:
+        raise SnapError(f"{VARIABLE} must be 0 or above, got {wanted}")
+    return seconds
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ class Driver:
         self.requests: dict[int, Request] = {}  # of the networks whose experiments have not ended
         self.position = 0  # how many samples of the current Learn requests are learned
         self.started = self.written = time.perf_counter()
+        self.interval = checkpoint.interval()
         for g in range(len(experiments)):
             self._proceed(g, None)
 
@@ -110,7 +111,7 @@ class Driver:
 
     def _save(self) -> None:
         """Write a checkpoint, unless the last one is recent."""
-        if self.checkpoint is None or time.perf_counter() - self.written < checkpoint.SECONDS:
+        if self.checkpoint is None or time.perf_counter() - self.written < self.interval:
             return
         networks = range(len(self.experiments))
         self.checkpoint.write(

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from populations import compare, largest_error, some_order, start
 
-from snap import Protocol, SnapError, Trial, train_from
+from snap import Iid, Protocol, Sequential, SnapError, Trial, checkpoint, train_from
 from snap.data.samples import Samples
 from snap.engines import population_class
+from snap.experiments import run
 from snap.growth import FOCUSES, GROWTHS
 from snap.learners import HEBBIAN, SGD
 from snap.protocol import SWITCHES
 
-HIDDEN = 6  # two blocks of four rows in float64, the second one partly empty
+HIDDEN = 4  # one block of rows in float64, half of one in float32; other tests have more
 # The configurations of the paper, by hidden layer: one population trains those that share it.
 LAYERS = {
     "linear": ("linear-linear",),
@@ -250,3 +251,74 @@ def test_one_population_has_one_program(tiny_samples):
     with pytest.raises(SnapError, match="share"):
         population_class("triton")(trials, weights, tiny_samples, "cpu")
     assert population_class("triton").groups(trials) == [[0], [1]]
+
+
+@pytest.mark.parametrize("learner", ["hebbian", "sgd"])
+def test_predictions_agree(tiny_samples, learner):
+    """All networks are measured in one go, also those that share a layer."""
+    if learner == "hebbian":
+        trials = [
+            Trial(name, 0.1, lambda_, 0.1, hidden=HIDDEN, protocol="code", seed=seed)
+            for name in ("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron")
+            for seed, lambda_ in enumerate((4, 2.7))
+        ]
+    else:
+        trials = [
+            Trial("linear-linear", 0.1, learner="sgd", hidden=HIDDEN, seed=n) for n in range(2)
+        ]
+    orders = [some_order(tiny_samples, 40, trial.seed) for trial in trials]
+    ours = compare(trials, tiny_samples, orders)
+    few = tiny_samples.take(slice(60))
+    weights = [ours.weights(g) for g in range(len(trials))]
+    right = population_class("reference")(trials, weights, few)
+    limits = [None, (0, 1), (3, 4, 5)]
+    assert np.array_equal(
+        ours.hits(range(len(trials)), few, limits), right.hits(range(len(trials)), few, limits)
+    )
+    for g in range(len(trials)):
+        assert np.allclose(ours.outputs(g, few), right.outputs(g, few), rtol=1e-9, atol=1e-12)
+
+
+def test_a_sequence_with_networks_at_different_tasks(small):
+    """As the cpu engine trains it, within what rounding may change."""
+    experiment = Sequential(tasks=((0, 1), (2, 3)), threshold=0.6, max_epochs=3, curve_every=20)
+    common = {"dataset": "Synthetic", "experiment": experiment, "hidden": 4, "train_limit": 120}
+    trials = [
+        Trial(name, alpha, 4, 0.1, test_limit=60, **common)
+        for name in ("sigmoid-linear-neuron", "sigmoid-exponential-neuron")
+        for alpha in (0.3, 0.003)
+    ]
+    ours = run(trials, small, engine="triton", device="cpu")
+    right = run(trials, small, engine="cpu")
+    assert right[0].epochs_per_task != right[2].epochs_per_task, "those that share must part"
+    for a, b in zip(ours, right, strict=True):
+        assert (a.epochs_per_task, a.samples) == (b.epochs_per_task, b.samples)
+        assert np.allclose(a.matrix, b.matrix, atol=0.05)
+        assert np.allclose(a.matrix_own, b.matrix_own, atol=0.05)
+
+
+def test_a_killed_population_goes_on_from_its_checkpoint(small, tmp_path, monkeypatch):
+    """Bit for bit as if it had not been killed, with rows that a chunk's end scales."""
+    monkeypatch.setattr(population_class("triton"), "chunk", 16)
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    common = {"dataset": "Synthetic", "experiment": Iid(2), "hidden": 4, "train_limit": 40}
+    trials = [
+        Trial("exponential-exponential-neuron", alpha, 4, 0.1, test_limit=40, **common)
+        for alpha in (0.3, 0.03)
+    ]
+    whole = run(trials, small, engine="triton", device="cpu")
+    for most in (1, 2, 2):
+        reports = []
+
+        def stop(trial, learned, rest, most=most, reports=reports):
+            reports.append(learned)
+            if len(reports) > len(trials) * most:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run(trials, small, "triton", "cpu", progress=stop, checkpoints=tmp_path)
+    said = []
+    resumed = run(trials, small, "triton", "cpu", checkpoints=tmp_path, say=said.append)
+    assert "goes on from a checkpoint" in said[0]
+    assert [r.history for r in resumed] == [r.history for r in whole]
+    assert not list(tmp_path.iterdir())

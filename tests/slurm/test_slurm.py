@@ -143,6 +143,30 @@ def test_a_killed_snakemake_resumes(undisturbed, tmp_path):
     assert results(run) == undisturbed
 
 
+def test_a_cancelled_population_goes_on_from_its_checkpoint(cluster, tmp_path, tmp_path_factory):
+    """The networks of a GPU job finish together. Here, without CUDA, torch trains them on the CPU."""
+    changes = {"engine": "triton", "search": {"epochs": 4}, "limits": {"train": 2000, "test": 300}}
+    config = merge(LONG, changes | {"datasets": [{"name": "Synthetic", "hidden": 16}]})
+    run = Run(tmp_path, config)
+    run.environment = run.environment | {"SNAP_CHECKPOINT_SECONDS": "0.5"}
+    unfinished = tmp_path / "results/trials/unfinished"
+    run.start(SELECTED)
+    run.until(lambda: any(unfinished.glob("*.npz")), "checkpoint")
+    assert not run.stored(), "it must be cancelled before it has finished"
+    slurm("scancel", run.running())
+    run.finish()
+    assert run.states() == {"CANCELLED": 1, "COMPLETED": 1}
+    assert "the torch engine trains instead of triton: torch finds no CUDA device" in run.log()
+    assert "the granted GPU is not used" in run.log()
+    assert f"a population of {POINTS} networks goes on from a checkpoint" in run.log()
+    assert not list(unfinished.iterdir())
+    alone = Workspace(tmp_path_factory.mktemp("alone"))
+    alone.configure(config)
+    done = alone.snakemake(SELECTED)
+    assert done.returncode == 0, done.stderr
+    assert results(run) == results(alone)
+
+
 def test_a_job_at_its_time_limit_is_retried_and_keeps_its_points(out_of_time, undisturbed):
     run, kept = out_of_time
     run.finish()
@@ -217,6 +241,7 @@ def test_every_training_job_was_granted_a_gpu_and_started_once(smoke):
         )
         assert len(granted) == 1, text[:1000]
         assert "\0" not in text, "two processes wrote this log"
+        assert "the granted GPU is not used" in text, "this machine has none"
         ran += granted
     assert sorted(ran) == sorted(smoke.jobs()), "one command for each SLURM job"
     assert {row["partition"] for row in smoke.jobs().values()} == {"gpu"}

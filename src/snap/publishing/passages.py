@@ -159,17 +159,19 @@ def _from_root(folder: Path) -> str:
 
 def _samples(tables: Tables, config: Mapping[str, Any]) -> float:
     """The number of samples that all trials in the tables saw, counting each trial once."""
-    search = tables.search
     sizes = {
         name: config["limits"]["train"] or DATASETS[name].training_samples
         for name in tables.datasets
     }
-    whole = search["epochs"].astype(float) * search["dataset"].map(sizes)
-    searched = dict(zip(search["trial"], search["diverged"].fillna(whole), strict=True))
-    for frame in (tables.iid, tables.sequential):
-        seen = frame["diverged"].fillna(frame["samples"])
-        searched |= dict(zip(frame["trial"], seen, strict=True))
-    return float(sum(searched.values()))
+    seen: dict[str, float] = {}
+    for reading in (tables, *tables.readings.values()):
+        search = reading.search
+        whole = search["epochs"].astype(float) * search["dataset"].map(sizes)
+        seen |= dict(zip(search["trial"], search["diverged"].fillna(whole), strict=True))
+        for frame in (reading.iid, reading.sequential):
+            ended = frame["diverged"].fillna(frame["samples"])
+            seen |= dict(zip(frame["trial"], ended, strict=True))
+    return float(sum(seen.values()))
 
 
 def _spent(parts: Sequence[Mapping[str, Any]]) -> str:
