@@ -144,7 +144,7 @@ def test_a_killed_snakemake_resumes(undisturbed, tmp_path):
 
 
 def test_a_cancelled_population_goes_on_from_its_checkpoint(cluster, tmp_path, tmp_path_factory):
-    """The networks of a GPU job finish together. Here, without CUDA, torch trains them on the CPU."""
+    """The networks of a GPU job finish together. Without CUDA, torch trains them on the CPU."""
     changes = {"engine": "triton", "search": {"epochs": 4}, "limits": {"train": 2000, "test": 300}}
     config = merge(LONG, changes | {"datasets": [{"name": "Synthetic", "hidden": 16}]})
     run = Run(tmp_path, config)
