@@ -6,12 +6,16 @@ Each is written as the sum or product that gives it.
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
 from snap import Protocol, Trial, train_from
 
-ENGINES = ("reference", "cpu", "torch")
+# The tests in tests/interpreted run the triton engine through these functions too.
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+ENGINES = ("triton",) if INTERPRETED else ("reference", "cpu", "torch")
 ROOT = 2**0.5
 
 # Rows of length 0.5, 1 and 0.5, so that norms divide evenly; V's rows have length 0.3 each.
