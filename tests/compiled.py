@@ -55,7 +55,7 @@ class Count:
     row_loop: int  # instructions per warp for one block of rows
     sample_loop: int  # instructions per warp outside the row loop, per sample
     per_weight: float  # instructions per weight and sample, counted per thread
-    barriers: int
+    barriers: int  # that the kernel asks for, without those of its sums
 
 
 def program(trials, hidden: int, dtype) -> Program:
@@ -130,7 +130,7 @@ def count(trials, hidden: int, dtype, architecture: int) -> Count:
         row_loop=length,
         sample_loop=outer[1] - outer[0] + 1 - length,
         per_weight=length * lanes / (constants.ROWS * constants.D),
-        barriers=kernel.asm["ptx"].count("bar.sync"),
+        barriers=kernel.asm["ttgir"].count("ttg.barrier"),
     )
 
 
@@ -171,11 +171,11 @@ class Device:
     cache_tb_per_s: float  # assumed, from published microbenchmarks
 
     def seconds(self, counted: Count) -> tuple[float, float]:
-        """The least time per sample of a hidden layer, and twice that, on one multiprocessor.
+        """A bound for the time per sample of a hidden layer on one multiprocessor, and twice that.
 
         Each of its four schedulers issues the instructions of one warp, one per cycle at best. W is
         read and written once per sample through the device's share of the cache. The longer counts.
-        Waiting for memory and for barriers is not counted, hence the second number.
+        Waiting for memory and for barriers is not counted. Twice the bound is a guess at both.
         """
         blocks = -(-counted.hidden // 8)
         issued = (blocks * counted.row_loop + counted.sample_loop) / (self.gigahertz * 1e9)

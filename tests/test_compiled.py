@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,11 +82,12 @@ def test_instructions_per_weight_stay_below_their_ceiling(counts):
             assert one["per_weight"] < CEILING[one["learner"], one["configuration"]], one
 
 
-def test_the_barriers_around_a_pass_are_in_the_program(counts):
-    """The first pass, the factors, the products: three barriers besides those of the sums."""
-    source = (HERE.parent / "src/snap/engines/triton_kernels.py").read_text()
-    assert len(re.findall(r"tl\.debug_barrier\(\)", source)) == 4
-    assert all(one["barriers"] >= 4 for one in counts)
+def test_the_barriers_are_in_the_program(counts):
+    """Before the first sample, after the factors and after the pass: three. One more between load
+    and store of each output layer: in the loop, and before it where rows start at unit length."""
+    for one in counts:
+        slots = 1 if one["configuration"] == "linear-linear" or one["learner"] == "sgd" else 2
+        assert one["barriers"] == 3 + slots * (1 if one["learner"] == "sgd" else 2), one
 
 
 def test_the_estimate_in_the_documents_is_the_one_that_is_counted(report):

@@ -165,7 +165,9 @@ def run(
     for trial in trials:
         if trial.dataset != dataset.name:
             raise SnapError(f"a trial on {trial.dataset} cannot be run on {dataset.name}")
-    name, device = settle(engine, device, trials, say=lambda why: warnings.warn(why, stacklevel=2))
+    name, device = settle(
+        engine, device, trials, lambda why: warnings.warn(why, stacklevel=2), record
+    )
     kind = population_class(name)
     groups = kind.groups(trials, record)
     results: dict[int, Result] = {}

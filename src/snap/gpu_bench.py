@@ -7,6 +7,7 @@ one core of this machine.
 from __future__ import annotations
 
 import dataclasses
+import os
 import platform
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from snap.engines import population_class
+from snap.engines import ENGINES, population_class
 from snap.engines.triton_check import obstacle, random_samples
 from snap.errors import SnapError
 from snap.initial import initial_weights
@@ -115,13 +116,13 @@ def _row(learner: str, configuration: str, hidden: int, device: str, size: Size)
     order = np.arange(size.samples) % len(samples)
     population.train([order[:1]] * size.layers)  # compiles, and copies the samples
     seconds = _best(lambda: population.train([order] * size.layers), device, size.turns)
-    rate = size.samples * size.layers / seconds
+    rate = size.samples * size.layers / seconds  # of all networks, which train at once
     one_core = population_class("cpu")([trial], weights[:1], samples)
     few = np.arange(size.cpu_samples) % len(samples)
     core = size.cpu_samples / _best(lambda: one_core.train([few]), "cpu", size.turns)
     moved = 2 * 4 * hidden * pixels  # bytes per sample: W is read and written once
     return row | {
-        "us_per_sample_and_network": 1e6 / rate,
+        "us_per_sample": 1e6 * seconds / size.samples,  # of each network
         "samples_per_second": rate,
         "bytes_per_second": rate * moved,
         "cpu_samples_per_second": core,
@@ -147,23 +148,21 @@ def table(report: dict[str, Any]) -> str:
             continue
         share = row["bytes_per_second"] / (bandwidth * 1e9)
         lines.append(
-            f"{start}{'passed':>12}{row['us_per_sample_and_network']:11.3f}"
+            f"{start}{'passed':>12}{row['us_per_sample']:11.1f}"
             f"{row['samples_per_second']:13,.0f}{share:10.0%} {row['cpu_cores']:10.1f}"
         )
     lines.append(
-        "cpu cores: how many cores of this machine, with the cpu engine, train as many samples;"
-        " µs/sample is per network"
+        "µs/sample: of each network, while all train at once; samples/s: of all of them;"
+        " cpu cores: how many cores of this machine train as many with the cpu engine"
     )
     return "\n".join(lines)
 
 
 def device_to_measure(wanted: str) -> str:
     """The device to measure the triton engine on, or an error if there is none."""
-    from snap.engines import ENGINES
-    from snap.engines.triton_kernels import INTERPRETED
-
     device = ENGINES["triton"].device(wanted)
-    if device == "cpu" and not INTERPRETED:
+    population_class("triton")  # an error if Triton is not installed
+    if device == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
         raise SnapError(
             "snap bench --engine triton needs a GPU, and torch finds no CUDA device here"
             " (TRITON_INTERPRET=1 runs it in Triton's interpreter, to show that it runs)"

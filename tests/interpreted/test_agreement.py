@@ -80,6 +80,18 @@ def test_every_width(tiny_samples, hidden, dtype, most):
     compare([trial], tiny_samples, [some_order(tiny_samples, 8)], dtype, most)
 
 
+@pytest.mark.parametrize("hidden", [1, 2, 3, 7, 33])
+def test_every_width_of_other_programs(tiny_samples, hidden):
+    """Rows at unit length, and SGD, whose output layer is held by few threads."""
+    order = some_order(tiny_samples, 8)
+    for dtype, most in ((np.float64, 1e-8), (np.float32, 1e-3)):
+        for trial in (
+            Trial("exponential-exponential-neuron", 0.03, 2, 0.1, hidden=hidden),
+            Trial("sigmoid-sigmoid-synapse", 0.1, learner="sgd", hidden=hidden),
+        ):
+            compare([trial], tiny_samples, [order], dtype, most)
+
+
 @pytest.mark.parametrize("width", [1, 3, 16, 100])
 def test_images_of_other_sizes_and_other_numbers_of_classes(width):
     rng = np.random.default_rng(0)
@@ -245,6 +257,14 @@ def test_train_from(tiny_samples):
     assert largest_error(scaled, ours) < 1e-12
 
 
+def test_sgd_with_two_output_growths_is_refused(tiny_samples):
+    names = ("linear-linear", "linear-sigmoid-neuron")
+    trials = siblings(names, learner="sgd", lateral_inhibition=None, eta=None)
+    weights = [start(HIDDEN, 784, np.float32)] * 2
+    with pytest.raises(SnapError, match="share"):
+        population_class("triton")(trials, weights, tiny_samples, "cpu")
+
+
 def test_one_population_has_one_program(tiny_samples):
     trials = siblings(("linear-linear", "sigmoid-linear-neuron"))
     weights = [start(HIDDEN, 784, np.float32)] * 2
@@ -297,22 +317,28 @@ def test_a_sequence_with_networks_at_different_tasks(small):
         assert np.allclose(a.matrix_own, b.matrix_own, atol=0.05)
 
 
-def test_a_killed_population_goes_on_from_its_checkpoint(small, tmp_path, monkeypatch):
-    """Bit for bit as if it had not been killed, with rows that a chunk's end scales."""
+@pytest.mark.parametrize("name", ["exponential", "diverging"])
+def test_a_killed_population_goes_on_from_its_checkpoint(small, tmp_path, monkeypatch, name):
+    """Bit for bit as if it had not been killed: with networks that share a layer, rows that a
+    chunk's end scales, and networks that diverge."""
     monkeypatch.setattr(population_class("triton"), "chunk", 16)
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
     common = {"dataset": "Synthetic", "experiment": Iid(2), "hidden": 4, "train_limit": 40}
+    protocol = {"exponential": "code", "diverging": "text"}[name]
+    growths = ("exponential-linear-neuron", "exponential-exponential-neuron")
     trials = [
-        Trial("exponential-exponential-neuron", alpha, 4, 0.1, test_limit=40, **common)
-        for alpha in (0.3, 0.03)
+        Trial(growth, alpha, 4, 0.1, test_limit=40, protocol=protocol, **common)
+        for growth in growths
+        for alpha in (30.0, 0.03)
     ]
     whole = run(trials, small, engine="triton", device="cpu")
     for most in (1, 2, 2):
         reports = []
 
         def stop(trial, learned, rest, most=most, reports=reports):
-            reports.append(learned)
-            if len(reports) > len(trials) * most:
+            if trial == trials[1]:  # which does not diverge
+                reports.append(learned)
+            if len(reports) > most:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
@@ -321,4 +347,6 @@ def test_a_killed_population_goes_on_from_its_checkpoint(small, tmp_path, monkey
     resumed = run(trials, small, "triton", "cpu", checkpoints=tmp_path, say=said.append)
     assert "goes on from a checkpoint" in said[0]
     assert [r.history for r in resumed] == [r.history for r in whole]
+    assert [r.diverged for r in resumed] == [r.diverged for r in whole]
+    assert any(r.diverged for r in whole) == (name == "diverging")
     assert not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ the self-check trains the same population twice for that: see snap.engines.trito
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ import pytest
 from populations import compare, some_order
 
 from snap import Trial
-from snap.engines import triton_check, triton_kernels, triton_population
+from snap.engines import triton_check, triton_kernels, triton_math, triton_population
 
-SOURCE = Path(triton_kernels.__file__).read_text()
+SOURCES = {
+    module.__name__: Path(module.__file__).read_text() for module in (triton_math, triton_kernels)
+}
 HIDDEN = 6
 
 
@@ -53,7 +56,7 @@ MUTANTS = {
         hebbian("sigmoid-sigmoid-synapse", alpha=2.0),
     ),
     "negative weights stay": (
-        "                if NON_NEGATIVE:\n                    w = _positive(w)\n",
+        "                if NON_NEGATIVE:\n                    w = positive(w)\n",
         "",
         hebbian("linear-linear"),
     ),
@@ -123,13 +126,13 @@ MUTANTS = {
         hebbian("linear-linear", "code+output_rule=error-raw"),
     ),
     "no hidden bias": (
-        "_positive(dot + hidden)",
-        "_positive(dot)",
+        "positive(dot + hidden)",
+        "positive(dot)",
         hebbian("linear-linear", "code"),
     ),
     "no ε": (
-        "share = h / (norm + epsilon) if EPSILON else _over(h, norm)",
-        "share = _over(h, norm)",
+        "share = h / (norm + epsilon) if EPSILON else over(h, norm)",
+        "share = over(h, norm)",
         hebbian("linear-linear", "code"),
     ),
     "the wrong sign of the gradient": (
@@ -141,6 +144,11 @@ MUTANTS = {
         "gain = tl.where(h == 0, 0.0, -factor * back)",
         "gain = -factor * back",
         sgd("linear-linear"),
+    ),
+    "an overflow of the output is not noticed": (
+        "                    tl.store(diverged, t + 1)\n                    alive = 0\n",
+        "                    alive = 0\n",
+        Trial("linear-linear", 1e200, learner="sgd", hidden=HIDDEN),
     ),
     "padding counts in the softmax": (
         'y = tl.where(classes < C, y, -float("inf"))\n    raised',
@@ -155,12 +163,14 @@ def use(monkeypatch, tmp_path):
     """Put a kernel with an error in place of the right one."""
 
     def mutate(right, wrong):
-        assert right in SOURCE, f"the kernel has no longer the line {right!r}"
-        path = tmp_path / "mutant.py"
-        path.write_text(SOURCE.replace(right, wrong, 1))
-        spec = importlib.util.spec_from_file_location("mutant", path)
-        mutant = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(mutant)
+        assert any(right in text for text in SOURCES.values()), f"no longer there: {right!r}"
+        for name, text in SOURCES.items():
+            path = tmp_path / f"{name.rpartition('.')[2]}.py"
+            path.write_text(text.replace(right, wrong, 1))
+            spec = importlib.util.spec_from_file_location(name, path)
+            mutant = importlib.util.module_from_spec(spec)
+            monkeypatch.setitem(sys.modules, name, mutant)  # the kernels import the other module
+            spec.loader.exec_module(mutant)
         monkeypatch.setattr(triton_population, "kernels", mutant)
         monkeypatch.setattr(triton_check, "checked", {})
 

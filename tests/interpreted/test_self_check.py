@@ -10,9 +10,10 @@ import pytest
 import torch
 from test_mutants import MUTANTS, hebbian, sgd, use  # noqa: F401  (use is a fixture)
 
-from snap import Iid
+from snap import Iid, Protocol
 from snap.engines import settle, triton_check, triton_population
 from snap.experiments import run
+from snap.trial import Configuration
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +49,33 @@ def test_it_runs_once_for_each_program(monkeypatch):
     assert len(ran) == 2
 
 
+def test_a_right_kernel_passes_although_float32_overflows_earlier():
+    """The reference engine overflows later, in float64."""
+    protocol = "reference+plasticity_floor=none+neuron_norm=l2+sgd_initial_weights=code"
+    trial = dataclasses.replace(
+        sgd("sigmoid-sigmoid-neuron"), protocol=Protocol.parse(protocol, "sgd")
+    )
+    for name in ("sigmoid-sigmoid-neuron", "exponential-exponential-synapse"):
+        one = dataclasses.replace(trial, configuration=Configuration.parse(name))
+        assert triton_check.obstacle([one], "cpu") is None
+
+
+def test_an_overflow_that_is_not_noticed_fails_the_check(use):  # noqa: F811
+    right, wrong, _ = MUTANTS["an overflow of the output is not noticed"]
+    use(right, wrong)
+    assert "diverge at samples" in triton_check.obstacle([sgd("linear-linear")], "cpu")
+
+
+def test_recorded_trials_are_checked_as_they_are_trained(monkeypatch):
+    """With weights recorded, configurations do not share a layer: they are other programs."""
+    checked = []
+    monkeypatch.setattr(triton_check, "fault", lambda trials, device: checked.append(len(trials)))
+    trials = [hebbian("sigmoid-linear-neuron"), hebbian("sigmoid-sigmoid-neuron")]
+    triton_check.obstacle(trials, "cpu")
+    triton_check.obstacle(trials, "cpu", record=True)
+    assert checked == [2, 1, 1]
+
+
 @pytest.mark.parametrize("name", ["k ≤ i instead of k < i", "a norm without its root"])
 def test_a_wrong_kernel_is_replaced_and_the_engine_that_ran_is_recorded(small, use, name):  # noqa: F811
     right, wrong, trial = MUTANTS[name]
@@ -65,15 +93,16 @@ def test_a_wrong_kernel_is_replaced_and_the_engine_that_ran_is_recorded(small, u
     assert result.history == expected.history
 
 
-def test_two_results_of_one_training_are_a_race(monkeypatch):
-    """A population that trains differently the second time, as with a missing barrier."""
+@pytest.mark.parametrize(("second", "layer"), [(0, 1), (1, 0), (1, 1)])
+def test_two_results_of_one_training_are_a_race(monkeypatch, second, layer):
+    """One layer is trained differently, in the first or the second run."""
     real, calls = triton_population.launch, []
 
     def racing(program, layers, arguments):
         real(program, layers, arguments)
         calls.append(program)
-        if len(calls) == 4:  # after the comparisons in float64 and float32: the second of a pair
-            arguments[0][0, 0, 0] += 1e-6
+        if len(calls) == 4 + second:  # after three comparisons with the reference
+            arguments[0][layer, 0, 0] += 1e-6
 
     monkeypatch.setattr(triton_population, "launch", racing)
     said = []
@@ -84,7 +113,7 @@ def test_two_results_of_one_training_are_a_race(monkeypatch):
 @pytest.mark.parametrize(
     ("broken", "words"),
     [
-        (("snap.engines.triton_kernels.INTERPRETED", False), "no CUDA device"),
+        (("snap.engines.triton_math.INTERPRETED", False), "no CUDA device"),
         (("torch.version.hip", "6.2"), "AMD"),
     ],
 )
@@ -112,7 +141,7 @@ def test_the_whole_experiment(small):
     )
     trials = [dataclasses.replace(trial, alpha=alpha) for alpha in (0.3, 0.03)]
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         ours = run(trials, small, engine="triton", device="cpu")
     right = run(trials, small, engine="torch", device="cpu")
     for a, b in zip(ours, right, strict=True):

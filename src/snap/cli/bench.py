@@ -25,7 +25,9 @@ def _add_bench(commands: Any) -> None:
     bench.add_argument(
         "--hidden", action="append", metavar="H", help="hidden widths (default: 64 and 96)"
     )
-    bench.add_argument("--quick", action="store_true", help="fewer repetitions, less precise")
+    bench.add_argument(
+        "--quick", action="store_true", help="fewer repetitions, less precise (engine cpu)"
+    )
     bench.add_argument(
         "--engine",
         choices=("cpu", "triton"),

@@ -60,7 +60,7 @@ def add(commands: Any) -> None:
     sequence.add_argument("--curve-every", default=2000, help="samples between two curve points")
     execution = train.add_argument_group("execution")
     execution.add_argument("--engine", choices=CHOICES, default="auto", help="the engine")
-    execution.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, … (engine torch)")
+    execution.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, …")
     execution.add_argument("--record-weights", action="store_true", help="add weight percentiles")
     add_json(execution)
     add_folder(execution)

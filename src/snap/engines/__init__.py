@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,26 +107,33 @@ def resolve(engine: str = "auto", device: str = "auto") -> tuple[str, str]:
 
 
 def settle(
-    engine: str, device: str, trials: Sequence[Trial], say: Callable[[str], None]
+    engine: str,
+    device: str,
+    trials: Sequence[Trial],
+    say: Callable[[str], None],
+    record: bool = False,
 ) -> tuple[str, str]:
     """Resolve the engine, and replace one that cannot be trusted with these trials here.
 
-    `say` is called with the reason.
+    `say` is called with the reason. `record` is that of `Population.groups`.
     """
     name, device = resolve(engine, device)
-    record = ENGINES[name]
-    if record.checked_by is None or record.instead is None:
+    known = ENGINES[name]
+    if known.checked_by is None or known.instead is None:
         return name, device
-    reason = importlib.import_module(record.checked_by).obstacle(trials, device)
+    reason = importlib.import_module(known.checked_by).obstacle(trials, device, record)
     if reason is None:
         return name, device
-    say(f"the {record.instead} engine trains instead of {name}: {reason}")
-    return settle(record.instead, device, trials, say)
+    say(f"the {known.instead} engine trains instead of {name}: {reason}")
+    return settle(known.instead, device, trials, say, record)
 
 
 def population_class(engine: str) -> type[Population]:
     """The class behind a resolved engine name."""
-    return ENGINES[engine].load()
+    try:
+        return ENGINES[engine].load()
+    except ImportError as error:
+        raise SnapError(f"the {engine} engine cannot be used here: {error}") from None
 
 
 def train_from(
@@ -149,6 +157,8 @@ def train_from(
 
     from snap.data.samples import Samples
 
+    if engine == "auto":
+        engine, device = settle(engine, device, [trial], say=warnings.warn)
     engine, device = resolve(engine, device)
     pixels, classes, sequence = np.asarray(images), np.asarray(labels), np.asarray(order)
     if pixels.dtype != np.uint8:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
@@ -24,7 +25,8 @@ def sharing(
     taken: dict[Hashable, int] = {}
     for g, (trial, (W, _)) in enumerate(zip(trials, weights, strict=True)):
         # Equal trials of SGD share nothing: each layer learns through its own outputs.
-        start = W.tobytes() if trial.kind.shares_hidden else str(g).encode()
+        shares = trial.kind.shares_hidden
+        start = hashlib.sha256(W.tobytes()).digest() if shares else str(g).encode()
         key: Hashable = (trial.hidden_part, start)
         if place is not None:
             at = (key, place(trial))

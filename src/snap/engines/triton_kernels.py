@@ -10,7 +10,8 @@ neuron]. Slots do not influence one another. A slot that is not used, or has div
 
 What the rows need from one another goes through `scratch`, and barriers order the two: before
 every pass its factors have been written, and after it the products. Triton's interpreter runs a
-program without threads and cannot see a missing barrier; `triton_check` can, on a device.
+program without threads and cannot see a missing barrier; `triton_check` can, on a device. A small
+vector is held by several threads at a time, so a barrier also parts its load from its store.
 
 Where rows are kept at unit length, the division is deferred: a row is stored unscaled, the next
 pass scales it, and the end of the chunk scales what is left.
@@ -18,43 +19,23 @@ pass scales it, and the end of the chunk scales what is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import FunctionType
-from typing import Any
-
 import triton
 import triton.language as tl
 
 from snap import growth
 from snap.engines.rule import ERROR_ONEHOT, ERROR_SOFTMAX, LABEL
-
-INTERPRETED: bool = triton.knobs.runtime.interpret
-
-
-def device_function(function: Callable[..., Any]) -> Any:
-    """A function that the kernel calls.
-
-    The interpreter takes it as it is: as a function of Triton, each call would cost a millisecond.
-    """
-    return function if INTERPRETED else triton.jit(function)
-
-
-def with_constants(function: Callable[..., Any]) -> Any:
-    """A copy of a plain function that Triton can compile: global numbers become its constants.
-
-    Triton also looks up the annotations, so what they name becomes a constant too.
-    """
-    constants = {
-        name: tl.constexpr(value)
-        for name, value in function.__globals__.items()
-        if isinstance(value, int) or value is Any
-    }
-    constants["__name__"] = function.__module__
-    return FunctionType(function.__code__, constants, function.__name__)
-
-
-plasticity = device_function(
-    growth.plasticity if INTERPRETED else with_constants(growth.plasticity)
+from snap.engines.triton_math import (
+    capped,
+    device_function,
+    inhibited,
+    moved,
+    norms,
+    over,
+    plasticity,
+    positive,
+    softmax,
+    sums,
+    unit,
 )
 
 # Constants of a compiled kernel must be declared as such.
@@ -66,46 +47,6 @@ _GAIN, _PULL, _SHARE, _SCALE = map(tl.constexpr, range(4))
 NUMBERS = tl.constexpr(5)  # of a layer
 # Of a row: the factors that a pass reads, and the sums that it writes, product and squared norm.
 FACTORS, SUMS = tl.constexpr(4), tl.constexpr(2)
-
-
-@device_function
-def _over(numerator, denominator):
-    """numerator / denominator, and 0 where the denominator is 0."""
-    zero = denominator == 0
-    return tl.where(zero, 0.0, numerator / tl.where(zero, 1.0, denominator))
-
-
-@device_function
-def _capped(strength, CLAMPED: tl.constexpr):
-    if CLAMPED:
-        return tl.minimum(strength, 1.0, propagate_nan=tl.PropagateNan.ALL)
-    else:
-        return strength
-
-
-@device_function
-def _positive(values):
-    return tl.maximum(values, 0.0, propagate_nan=tl.PropagateNan.ALL)
-
-
-@device_function
-def _sums(parts, ROWS: tl.constexpr):
-    """The sums of 2·ROWS vectors, taken together; the order of joining keeps theirs."""
-    if ROWS == 1:
-        joined = tl.join(parts[0], parts[1])
-    elif ROWS == 2:
-        joined = tl.join(tl.join(parts[0], parts[2]), tl.join(parts[1], parts[3]))
-    elif ROWS == 4:
-        low = tl.join(tl.join(parts[0], parts[4]), tl.join(parts[2], parts[6]))
-        high = tl.join(tl.join(parts[1], parts[5]), tl.join(parts[3], parts[7]))
-        joined = tl.join(low, high)
-    else:
-        a = tl.join(tl.join(parts[0], parts[8]), tl.join(parts[4], parts[12]))
-        b = tl.join(tl.join(parts[2], parts[10]), tl.join(parts[6], parts[14]))
-        c = tl.join(tl.join(parts[1], parts[9]), tl.join(parts[5], parts[13]))
-        d = tl.join(tl.join(parts[3], parts[11]), tl.join(parts[7], parts[15]))
-        joined = tl.join(tl.join(a, b), tl.join(c, d))
-    return tl.reshape(tl.sum(joined, axis=0), (2 * ROWS,))
 
 
 @device_function
@@ -149,77 +90,16 @@ def _pass(
                     if HEBBIAN:
                         change = change - tl.load(factors + _PULL) * earlier
                     strength = tl.abs(w)
-                    w += change * plasticity(SYNAPSE, strength, _capped(strength, CLAMPED), 1.0)
+                    w += change * plasticity(SYNAPSE, strength, capped(strength, CLAMPED), 1.0)
                 if HEBBIAN:
                     earlier += tl.load(factors + _SHARE) * before
                 if NON_NEGATIVE:
-                    w = _positive(w)
+                    w = positive(w)
                 tl.store(at, w, mask=inside)
             parts = parts + (w * following, w * w)
         # Products and squares of a row lie side by side.
         ends = scratch + PADDED * FACTORS + 2 * block + tl.arange(0, 2 * ROWS)
-        tl.store(ends, _sums(parts, ROWS))
-
-
-@device_function
-def _inhibited(a, power, squarings, roots):
-    """eq:lateral_inhibition. A λ that is a power of two needs no logarithm."""
-    h = _over(a, tl.max(a, axis=0))
-    for _ in range(squarings):
-        h *= h
-    for _ in range(roots):
-        h = tl.sqrt(h)
-    if squarings + roots < 0:
-        silent = h == 0
-        h = tl.where(silent, 0.0, tl.exp2(power * tl.log2(tl.where(silent, 1.0, h))))
-    return h
-
-
-@device_function
-def _norms(rows, AXIS: tl.constexpr):
-    return tl.sqrt(tl.sum(rows * rows, axis=AXIS))
-
-
-@device_function
-def _unit(rows, norms):
-    return rows / tl.where(norms == 0, 1.0, norms)
-
-
-@device_function
-def _softmax(y, classes, C: tl.constexpr):
-    y = tl.where(classes < C, y, -float("inf"))
-    raised = tl.exp(y - tl.max(y, axis=0))
-    return raised / tl.sum(raised, axis=0)
-
-
-@device_function
-def _moved(
-    V,
-    h,
-    amount,
-    alpha,
-    divisor,
-    AXIS: tl.constexpr,
-    GROWTH: tl.constexpr,
-    SYNAPSE: tl.constexpr,
-    CLAMPED: tl.constexpr,
-    UNIT: tl.constexpr,
-):
-    """Rows of an output layer after a move of α · plasticity · amount · h."""
-    if SYNAPSE:
-        strength = tl.abs(V)
-        V += alpha * plasticity(GROWTH, strength, _capped(strength, CLAMPED), 1.0) * (amount * h)
-    else:
-        strength = _norms(V, AXIS) / divisor
-        factor = alpha * plasticity(GROWTH, strength, _capped(strength, CLAMPED), 1.0)
-        if AXIS == 1:
-            V += (factor * tl.full(strength.shape, 1.0, strength.dtype))[:, None] * (amount * h)
-        else:
-            V += factor * (amount * h)
-    if UNIT:
-        norms = _norms(V, AXIS)
-        V = _unit(V, norms[:, None] if AXIS == 1 else norms)
-    return V
+        tl.store(ends, sums(parts, ROWS))
 
 
 @triton.jit
@@ -284,6 +164,11 @@ def train(
         hidden = tl.load(hidden_bias + layer * H + rows, mask=present, other=0.0)
         output = tl.load(output_bias + layer * C + classes, mask=classes < C, other=0.0)
         ends = scratch + PADDED * FACTORS
+        # The slots that learn, as bits. Kept in registers: a flag that is read from memory after it
+        # was written could divide the threads.
+        alive = 0
+        for slot in tl.static_range(SLOTS):
+            alive += (tl.load(diverged + slot) == 0).to(tl.int32) << slot
 
         x = tl.load(images + tl.load(order).to(tl.int64) * D + lanes, mask=inside, other=0.0)
         _pass(
@@ -294,14 +179,15 @@ def train(
             # Later only the label's row moves, and it alone is scaled.
             first = tl.load(labels + tl.load(order))
             for slot in tl.static_range(SLOTS):
-                if tl.load(diverged + slot) == 0:
+                if (alive >> slot) & 1:
                     v = tl.load(V + slot * C * H + tile, mask=tile_present, other=0.0)
                     others = tile_present & (classes != first)[:, None]
-                    tl.store(V + slot * C * H + tile, _unit(v, _norms(v, 1)[:, None]), mask=others)
+                    tl.debug_barrier()
+                    tl.store(V + slot * C * H + tile, unit(v, norms(v, 1)[:, None]), mask=others)
         tl.debug_barrier()
 
-        t, learning = 0, 1
-        while (t < length) & (learning > 0):
+        t = 0
+        while (t < length) & (alive != 0):
             label = tl.load(labels + tl.load(order + t))
             upcoming = tl.load(order + tl.minimum(t + 1, length - 1)).to(tl.int64)
             following = tl.load(images + upcoming * D + lanes, mask=inside, other=0.0)
@@ -314,17 +200,16 @@ def train(
                 dot *= scale
                 norm *= scale
                 tl.store(scratch + rows * FACTORS + _SCALE, scale, mask=present)
-            lost = 0
             strength = norm / divisor
-            factor = alpha * plasticity(HIDDEN_GROWTH, strength, _capped(strength, CLAMPED), 1.0)
+            factor = alpha * plasticity(HIDDEN_GROWTH, strength, capped(strength, CLAMPED), 1.0)
             if HEBBIAN:
                 if NORMALIZED:
-                    dot = _over(dot, norm)
-                h = _inhibited(_positive(dot + hidden), power, squarings, roots)
+                    dot = over(dot, norm)
+                h = inhibited(positive(dot + hidden), power, squarings, roots)
                 gain = factor * h
                 if NORM_RATIO:
                     pull = gain * eta * norm
-                    share = h / (norm + epsilon) if EPSILON else _over(h, norm)
+                    share = h / (norm + epsilon) if EPSILON else over(h, norm)
                 else:
                     pull = gain * eta
                     share = h
@@ -332,15 +217,16 @@ def train(
                 tl.store(scratch + rows * FACTORS + _SHARE, share, mask=present)
                 # eq:original_class
                 for slot in tl.static_range(SLOTS):
-                    if tl.load(diverged + slot) == 0:
-                        over = tl.load(divisors + slot)
+                    if (alive >> slot) & 1:
+                        own_divisor = tl.load(divisors + slot)
                         if OUTPUT_RULE == _LABEL:
                             at = V + (slot * C + label) * H + rows
                             v = tl.load(at, mask=present, other=0.0)
-                            v = _moved(
-                                v, h, 1.0, alpha, over, 0, OUTPUT_GROWTHS[slot],
+                            v = moved(
+                                v, h, 1.0, alpha, own_divisor, 0, OUTPUT_GROWTHS[slot],
                                 OUTPUT_SYNAPSES[slot], CLAMPED, OUTPUT_UNIT,
                             )  # fmt: skip
+                            tl.debug_barrier()  # threads that hold the same lanes have loaded them
                             tl.store(at, v, mask=present)
                             bad = tl.sum(tl.where(v - v == 0, 0, 1), axis=0)
                         else:
@@ -348,37 +234,39 @@ def train(
                             v = tl.load(at, mask=tile_present, other=0.0)
                             y = tl.sum(v * h[None, :], axis=1) + output
                             if OUTPUT_RULE == _SOFTMAX:
-                                y = _softmax(y, classes, C)
+                                y = softmax(y, classes, C)
                             elif OUTPUT_RULE == _ONEHOT:
                                 y = tl.where(classes < C, y, -float("inf"))
                                 highest = tl.where(y == tl.max(y, axis=0), classes, C)
                                 y = tl.where(classes == tl.min(highest, axis=0), 1.0, 0.0)
                             amount = tl.where(classes == label, 1 - y, 0 - y)
                             amount = tl.where(classes < C, amount, 0.0)
-                            v = _moved(
-                                v, h[None, :], amount[:, None], alpha, over, 1,
+                            v = moved(
+                                v, h[None, :], amount[:, None], alpha, own_divisor, 1,
                                 OUTPUT_GROWTHS[slot], OUTPUT_SYNAPSES[slot], CLAMPED, OUTPUT_UNIT,
                             )  # fmt: skip
+                            tl.debug_barrier()
                             tl.store(at, v, mask=tile_present)
                             bad = tl.sum(tl.sum(tl.where(v - v == 0, 0, 1), axis=1), axis=0)
                         if bad > 0:
                             tl.store(diverged + slot, t + 1)
-                            lost = 1
+                            alive -= 1 << slot
             else:
-                h = _positive(dot)
+                h = positive(dot)
                 v = tl.load(V + tile, mask=tile_present, other=0.0)
-                y = _softmax(tl.sum(v * h[None, :], axis=1), classes, C)
+                y = softmax(tl.sum(v * h[None, :], axis=1), classes, C)
                 error = tl.where(classes == label, y - 1, y)
                 back = tl.sum(v * error[:, None], axis=0)
                 gain = tl.where(h == 0, 0.0, -factor * back)
-                v = _moved(
+                v = moved(
                     v, h[None, :], -error[:, None], alpha, tl.load(divisors), 1,
                     OUTPUT_GROWTHS[0], OUTPUT_SYNAPSES[0], CLAMPED, OUTPUT_UNIT,
                 )  # fmt: skip
+                tl.debug_barrier()
                 tl.store(V + tile, v, mask=tile_present)
                 if tl.sum(tl.sum(tl.where(v - v == 0, 0, 1), axis=1), axis=0) > 0:
                     tl.store(diverged, t + 1)
-                    lost = 1
+                    alive = 0
             tl.store(scratch + rows * FACTORS + _GAIN, gain, mask=present)
             tl.debug_barrier()
             _pass(
@@ -395,19 +283,14 @@ def train(
                     w = tl.load(W + i * D + lanes, mask=inside, other=0.0)
                     bad += tl.sum(tl.where(w - w == 0, 0, 1), axis=0)
                 if bad > 0:
-                    lost = 1
                     for slot in tl.static_range(SLOTS):
-                        if tl.load(diverged + slot) == 0:
+                        if (alive >> slot) & 1:
                             tl.store(diverged + slot, t + 1)
-            if lost > 0:
-                tl.debug_barrier()
-                learning = 0
-                for slot in tl.static_range(SLOTS):
-                    learning += (tl.load(diverged + slot) == 0).to(tl.int32)
+                    alive = 0
             x = following
             t += 1
         if UNIT:
             for i in range(H):
                 norm = tl.sqrt(tl.load(ends + 2 * i + 1))
                 w = tl.load(W + i * D + lanes, mask=inside, other=0.0)
-                tl.store(W + i * D + lanes, _unit(w, norm), mask=inside)
+                tl.store(W + i * D + lanes, unit(w, norm), mask=inside)

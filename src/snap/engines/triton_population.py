@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from snap.engines.population import Population
 from snap.engines.rule import Rule, rule_of
 from snap.engines.sharing import alike, sharing
 from snap.engines.torch_hits import Batch, batched_outputs, count_hits, exact_products
+from snap.engines.triton_math import INTERPRETED
 from snap.errors import SnapError
 from snap.growth import GROWTHS, LINEAR
 from snap.initial import Weights
@@ -134,7 +136,7 @@ class TritonPopulation(Population):
         device: str = "cuda",
     ) -> None:
         super().__init__(trials, weights, samples, device)
-        if (device == "cpu") != kernels.INTERPRETED:
+        if (device == "cpu") != INTERPRETED:
             raise SnapError(
                 "the triton engine runs on a GPU, or on the cpu if TRITON_INTERPRET=1 is set"
             )
@@ -153,9 +155,11 @@ class TritonPopulation(Population):
             program_of(trials[group[0]], rule, list(kinds), (*W.shape, len(V)))
             for group, rule in zip(groups, self.rules, strict=True)
         }
-        if len(programs) > 1:
+        alone = trials[0].learner == SGD.name  # its hidden layer depends on its output layer
+        if len(programs) > 1 or (alone and len(kinds) > 1):
             raise SnapError(
-                "trials of one population must share learner, hidden growth, protocol and width"
+                "trials of one population must share learner, hidden growth, protocol and width;"
+                " those of SGD the output growth too"
             )
         (self.program,) = programs
         padded = np.zeros((len(groups), self.program.PADDED, self.program.D), W.dtype)
@@ -286,5 +290,10 @@ class TritonPopulation(Population):
 
 
 def launch(program: Program, layers: int, arguments: tuple[Tensor, ...]) -> None:
-    """Run one program per layer, and wait for none of them."""
-    kernels.train[(layers,)](*arguments, **asdict(program), num_warps=program.warps)
+    """Run one program per layer, and wait for none of them.
+
+    Triton launches on the current device, which is another one if the weights are on cuda:1.
+    """
+    device = arguments[0].device
+    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+        kernels.train[(layers,)](*arguments, **asdict(program), num_warps=program.warps)

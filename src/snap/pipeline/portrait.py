@@ -29,15 +29,15 @@ def portrait(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) 
     weights to an .npz file next to it, each array under the text of its trial. The trials are
     trained again because the store does not keep weights.
     """
-    from snap.engines import resolve
+    from snap.engines import settle
 
-    engine, device = resolve(spec["engine"])
     rows = [row for path in inputs for row in read_rows(path)]
     chosen = [_best(Trial.parse(text), rows) for text in spec["trials"]]
     trials = [trial for trial in chosen if trial is not None]
-    log(f"{len(trials)} portraits of {len(chosen)} with engine {engine} on {device}")
     results: list[Result] = []
     if trials:
+        engine, device = settle(spec["engine"], "auto", trials, log, record=True)
+        log(f"{len(trials)} portraits of {len(chosen)} with engine {engine} on {device}")
         results = run_trials(trials, len(trials), engine, device, place, record=True)
     write_rows(output, CONSOLIDATION, [row for result in results for row in _states(result)])
     buffer = io.BytesIO()
