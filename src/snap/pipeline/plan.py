@@ -195,7 +195,7 @@ class Plan:
         """
         names = self.layers(learner)[name] if stage == "search" else [name]
         cells = list(zip(*(self.cells(learner, dataset, one) for one in names), strict=True))
-        together = int(self.config["lambdas_per_job"])
+        together = int(self.config["lambdas_per_job"] or self.config["lambdas_by_default"])
         most = self.config["points_per_job"]
         points = len(self.pairs(cells[0][0]))
         spread = most is not None and most < points and not self.then_alphas(cells[0][0])
