@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from snap import Iid, Protocol, Sequential, SnapError, Trial, train_from
+from snap.cli.main import main
 from snap.engines import ACCELERATORS, population_class, resolve, settle
 from snap.experiments import run
 from snap.growth import FOCUSES, GROWTHS, plasticity
@@ -340,6 +341,15 @@ def test_without_cuda_the_triton_engine_is_replaced_and_the_reason_is_told():
     (reason,) = said
     assert "the torch engine trains instead of triton" in reason
     assert "no CUDA device" in reason or "not installed" in reason
+
+
+def test_snap_train_says_which_engine_trains(synthetic_root, capsys):
+    options = "--configuration linear-linear --lambda 2 --eta 0.1 --alpha 0.1 --dataset Synthetic"
+    options += f" --dir {synthetic_root} --train-limit 5 --test-limit 5 --epochs 1 --hidden 4"
+    main(["train", *options.split(), "--engine", "triton"])
+    printed = capsys.readouterr()
+    assert printed.err.startswith("snap: the torch engine trains instead of triton: ")
+    assert "engine torch" in printed.out
 
 
 def test_without_triton_the_engine_is_replaced(monkeypatch):

@@ -90,8 +90,14 @@ def _train(options: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     from snap.data.store import load
+    from snap.engines import settle
     from snap.experiments import run
 
+    def warn(why: str) -> None:
+        print(f"snap: {why}", file=sys.stderr)
+
+    record = options.record_weights
+    engine, device = settle(options.engine, options.device, [trial], warn, record)
     dataset = load(trial.dataset, options.dir)
     bar = tqdm(unit=" samples", unit_scale=True, disable=None, leave=False, mininterval=0.3)
 
@@ -103,9 +109,9 @@ def _train(options: argparse.Namespace) -> None:
         (result,) = run(
             [trial],
             dataset,
-            options.engine,
-            options.device,
-            record=options.record_weights,
+            engine,
+            device,
+            record=record,
             progress=progress,
         )
     if options.json:
