@@ -138,6 +138,14 @@ def test_the_papers_pairs_and_a_coordinate_wise_search_against_the_grid(tmp_path
         assert made == f"| `code` | MNIST | 1 | {counts} | 0 | 0.100 |"
 
 
+def test_a_variation_that_was_only_searched_is_not_compared(tmp_path):
+    little_run.run_of(tmp_path / "tables", little_run.as_in_the_paper())
+    little_run.write(tmp_path / "variations/union", {"search": [WHO], "selected": [WHO]})
+    for name in ("iid", "sequential"):
+        (tmp_path / f"variations/union/{name}.csv").unlink()
+    assert MAKERS["variations"](tmp_path, {}) == "No variation has been run."
+
+
 def test_the_ladder_of_sgd(tmp_path):
     rungs = [("", 0.01, 0.91), ("alpha", 0.005, 0.6), ("sgd_initial_weights", 0.005, 0.3)]
     rows = [

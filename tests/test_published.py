@@ -29,7 +29,7 @@ def test_every_file_matches_the_record():
 
 def test_figures_were_drawn_from_the_tables_beside_them():
     assert publish.foreign(PUBLISHED) == []
-    assert len(list((PUBLISHED / "figures").glob("*.png"))) == 22
+    assert len(list((PUBLISHED / "figures").glob("*.png"))) == 24
 
 
 def test_the_verdicts_follow_from_the_tables():

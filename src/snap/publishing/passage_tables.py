@@ -151,6 +151,8 @@ def variations(folder: Path, paper: Paper) -> str:
     base = Tables(folder / "tables")
     rows = []
     for other in sorted((folder / "variations").glob("*")):
+        if not (other / "iid.csv").exists():
+            continue  # only searched
         tables = Tables(other)
         rows += [(other.name, *_compared(base, tables, dataset)) for dataset in tables.datasets]
     head = (
