@@ -32,7 +32,8 @@ def test_an_edited_formula_is_not_served_from_an_old_cache(tmp_path, monkeypatch
 
 
 def test_the_sources_include_the_formulas():
-    assert {path.name for path in compiling.SOURCES} == {"kernels.py", "growth.py", "compiling.py"}
+    names = {"kernels.py", "rule.py", "growth.py", "compiling.py"}
+    assert {path.name for path in compiling.SOURCES} == names
     assert all(path.is_file() for path in compiling.SOURCES)
 
 

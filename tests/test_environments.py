@@ -18,7 +18,8 @@ def pinned() -> dict[str, str]:
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
     versions = {}
     for requirement in (r for group in groups for r in group):
-        match = re.fullmatch(r"([a-z0-9-]+)==([0-9][0-9.]*)", requirement)
+        version, _, _ = requirement.partition(";")  # the rest says on which platforms
+        match = re.fullmatch(r"([a-z0-9-]+)==([0-9][0-9.]*)", version)
         assert match, f"{requirement} is not pinned to one version"
         versions[match[1]] = match[2]
     return versions

@@ -89,8 +89,6 @@ def train(
         f"{len(trials)} trials: {len(trials) - len(missing)} kept, {len(missing)} to train"
         f" with engine {engine} on {device}"
     )
-    if missing and device == "cpu" and resources.gpus():
-        log("the granted GPU is not used: torch finds no CUDA, or another engine is configured")
     if missing:
         run_trials(missing, len(trials), engine, device, place, kept.add)
     if place.ledger is not None:
@@ -113,6 +111,8 @@ def run_trials(
     from snap.data.store import load
     from snap.experiments import run
 
+    if device == "cpu" and resources.gpus():
+        log("the granted GPU is not used: torch finds no CUDA, or another engine is configured")
     done = of - len(trials)
     with Heartbeat(place.heartbeats, place.label, of, done, place.threads) as heartbeat:
 
