@@ -143,7 +143,7 @@ def test_all_networks_are_measured_in_one_go(tiny_samples, name, monkeypatch):
     limits = [None, (3, 1), (7, 0, 4, 2)]
     for activities in (2**24, 1000):
         monkeypatch.setattr(torch_hits, "ACTIVITIES", activities)
-        batches = [outputs for outputs, _ in together._outputs([2, 0], tiny_samples)]
+        batches = [outputs for outputs, _ in together.batches([2, 0], tiny_samples)]
         assert len(batches) == (1 if activities == 2**24 else 10)
         for networks in ([0, 1, 2], [2, 0], [1]):
             counted = together.hits(networks, tiny_samples, limits)

@@ -5,13 +5,17 @@ The outputs of all networks are too many to move, so they are counted where they
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from snap.data.samples import Samples
+from snap.engines.population import Population
 from snap.engines.torch_steps import LEARNING, Rule, row_norms
 
 # The outputs of all networks for B samples, [networks, B, C], and the labels of these samples.
@@ -64,3 +68,28 @@ def count_hits(
             hits.append(right @ members)  # whole numbers, and exact up to 2²⁴
         counts = counts + torch.stack(hits, dim=1).to(torch.int64)
     return counts.cpu().numpy()
+
+
+class DevicePopulation(Population):
+    """A population whose networks are measured on its device, all that are asked for in one go."""
+
+    device: torch.device
+    classes: int
+
+    @abstractmethod
+    def batches(self, networks: Sequence[int], samples: Samples) -> Iterator[Batch]:
+        """The outputs of some networks."""
+
+    def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
+        parts = [outputs for outputs, _ in self.batches([network], samples)]
+        return torch.cat(parts, dim=1)[0].cpu().numpy()
+
+    def hits(
+        self,
+        networks: Sequence[int],
+        samples: Samples,
+        limits: Sequence[Sequence[int] | None] = (None,),
+    ) -> NDArray[np.int64]:
+        shape = (len(networks), len(limits), self.classes)
+        zeros = torch.zeros(shape, dtype=torch.int64, device=self.device)
+        return count_hits(self.batches(networks, samples), limits, zeros)

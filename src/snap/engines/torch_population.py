@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from snap.data.samples import Samples
-from snap.engines.population import Population
-from snap.engines.torch_hits import Batch, batched_outputs, count_hits, exact_products
+from snap.engines.torch_hits import (
+    Batch,
+    DevicePopulation,
+    batched_outputs,
+    exact_products,
+)
 from snap.engines.torch_steps import LEARNING, Rule
 from snap.errors import SnapError
 from snap.initial import Weights, biases
@@ -55,7 +59,7 @@ def step(
     )
 
 
-class TorchPopulation(Population):
+class TorchPopulation(DevicePopulation):
     name = "torch"
     learners = tuple(LEARNING)
     chunk = 500
@@ -82,6 +86,7 @@ class TorchPopulation(Population):
             raise SnapError(f"device {device!r} cannot be used here: {reason}") from None
         W = torch.from_numpy(np.stack([W for W, _ in weights])).to(self.device)
         V = torch.from_numpy(np.stack([V for _, V in weights])).to(self.device)
+        self.classes = V.shape[1]
         self.state = State(W, V, torch.zeros(len(trials), dtype=torch.int64, device=self.device))
 
         def column(values: list[float]) -> Tensor:
@@ -134,21 +139,7 @@ class TorchPopulation(Population):
         after = state.diverged.tolist()
         return [at if at and not was else None for at, was in zip(after, before, strict=True)]
 
-    def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
-        batches = [outputs for outputs, _ in self._outputs([network], samples)]
-        return torch.cat(batches, dim=1)[0].cpu().numpy()
-
-    def hits(
-        self,
-        networks: Sequence[int],
-        samples: Samples,
-        limits: Sequence[Sequence[int] | None] = (None,),
-    ) -> NDArray[np.int64]:
-        shape = (len(networks), len(limits), self.state.V.shape[1])
-        zeros = torch.zeros(shape, dtype=torch.int64, device=self.device)
-        return count_hits(self._outputs(networks, samples), limits, zeros)
-
-    def _outputs(self, networks: Sequence[int], samples: Samples) -> Iterator[Batch]:
+    def batches(self, networks: Sequence[int], samples: Samples) -> Iterator[Batch]:
         index = torch.tensor(networks, device=self.device)
         rule = self.rule.of(index)
         return batched_outputs(

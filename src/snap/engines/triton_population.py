@@ -17,10 +17,14 @@ from torch import Tensor
 from snap.data.samples import Samples
 from snap.engines import torch_steps
 from snap.engines import triton_kernels as kernels
-from snap.engines.population import Population
 from snap.engines.rule import Rule, rule_of
 from snap.engines.sharing import alike, sharing
-from snap.engines.torch_hits import Batch, batched_outputs, count_hits, exact_products
+from snap.engines.torch_hits import (
+    Batch,
+    DevicePopulation,
+    batched_outputs,
+    exact_products,
+)
 from snap.engines.triton_math import INTERPRETED
 from snap.errors import SnapError
 from snap.growth import GROWTHS, LINEAR
@@ -123,7 +127,7 @@ def powers_of(lateral_inhibition: float) -> tuple[int, int]:
     return max(int(exponent), 0), max(-int(exponent), 0)
 
 
-class TritonPopulation(Population):
+class TritonPopulation(DevicePopulation):
     name = "triton"
     learners = (HEBBIAN.name, SGD.name)
     chunk = 4096  # samples per launch; a launch then takes some hundredths of a second
@@ -162,6 +166,7 @@ class TritonPopulation(Population):
                 " those of SGD the output growth too"
             )
         (self.program,) = programs
+        self.classes = self.program.C
         padded = np.zeros((len(groups), self.program.PADDED, self.program.D), W.dtype)
         outputs = np.zeros((len(groups), len(kinds), *V.shape), V.dtype)
         for n, layer in enumerate(self.layers):
@@ -250,21 +255,7 @@ class TritonPopulation(Population):
                 result[g] = row[slot] if row[slot] > 0 else None
         return result
 
-    def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
-        batches = [outputs for outputs, _ in self._outputs([network], samples)]
-        return torch.cat(batches, dim=1)[0].cpu().numpy()
-
-    def hits(
-        self,
-        networks: Sequence[int],
-        samples: Samples,
-        limits: Sequence[Sequence[int] | None] = (None,),
-    ) -> NDArray[np.int64]:
-        shape = (len(networks), len(limits), self.program.C)
-        zeros = torch.zeros(shape, dtype=torch.int64, device=self.device)
-        return count_hits(self._outputs(networks, samples), limits, zeros)
-
-    def _outputs(self, networks: Sequence[int], samples: Samples) -> Iterator[Batch]:
+    def batches(self, networks: Sequence[int], samples: Samples) -> Iterator[Batch]:
         places = torch.tensor([self._find(network) for network in networks], device=self.device)
         layers, slots = places[:, 0], places[:, 1]
         alpha, eta, power = (self.numbers[layers, n : n + 1] for n in range(3))
