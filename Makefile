@@ -36,7 +36,7 @@ paper: $(VENV)/installed  ## the whole paper: hours, resumable
 
 # The triton engine's tests run in Triton's interpreter, which must be chosen before Python starts.
 test: $(VENV)/installed lint  ## run every test
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 	TRITON_INTERPRET=1 $(BIN)/pytest -m interpreted --numprocesses auto --maxprocesses 4 tests/interpreted
 
 test-slurm: $(VENV)/installed  ## run the workflow through SLURM on this machine (as root)

@@ -19,6 +19,15 @@ settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
+# Files with few but long tests.
+LONG = ("test_workflow.py", "test_stale.py", "test_browser.py", "test_stopping.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Put the long files first, so that no worker is left with one of them at the end."""
+    items.sort(key=lambda item: item.path.name not in LONG)
+
+
 @pytest.fixture(scope="session")
 def synthetic_root(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("data")
