@@ -39,8 +39,9 @@ test: $(VENV)/installed lint  ## run every test
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 	TRITON_INTERPRET=1 $(BIN)/pytest -m interpreted --numprocesses auto --maxprocesses 4 tests/interpreted
 
-test-slurm: $(VENV)/installed  ## run the workflow through SLURM on this machine (as root)
-	$(BIN)/pytest -m slurm --durations 0
+SLURM_TESTS ?= slurm
+test-slurm: $(VENV)/installed  ## run the workflow on a SLURM cluster on this machine (as root)
+	$(BIN)/pytest -m "$(SLURM_TESTS)" --durations 0
 
 test-random: $(VENV)/installed  ## run the property tests with random seeds and ten times the examples
 	HYPOTHESIS_PROFILE=random MORE_EXAMPLES=10 $(BIN)/pytest tests/test_bad_input.py tests/test_trial.py \

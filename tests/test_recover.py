@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -74,6 +75,8 @@ def test_a_lock_is_removed_only_if_its_snakemake_is_dead(workspace):
 def test_a_run_on_another_machine_blocks_while_it_is_active(
     workspace, ended, lock_age, file_age, alive
 ):
+    """An active run changes its files; one that has been silent for long is dead."""
+
     def file(name, text, age):
         path = workspace.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,10 +88,41 @@ def test_a_run_on_another_machine_blocks_while_it_is_active(
     file(".snakemake/locks/0.output.lock", "results/smoke/tables/search.csv\n", lock_age)
     file("results/smoke/plan.json", json.dumps(record), file_age)
     file("results/smoke/invocations/1.json", "{}", file_age)
+    touched = workspace.folder / (
+        ".snakemake/locks/0.output.lock" if ended else "results/smoke/invocations/1.json"
+    )
+    activity = threading.Timer(4, os.utime, (touched,))
+    if alive:
+        activity.start()
     done = recover(workspace.folder)
-    assert done.returncode == int(alive)
+    activity.cancel()
+    assert done.returncode == int(alive), done.stderr
     assert workspace.locked() == alive
-    assert ("smoke, started on elsewhere, last active" in done.stderr) == alive
+    assert ("smoke was started on elsewhere and active" in done.stderr) == alive
+    assert ("another run is active in this folder: smoke, started on" in done.stderr) == alive
+
+
+@pytest.mark.parametrize(("job", "answer"), [("77", "exit 1"), ("78", "true")])
+def test_a_run_in_an_allocation_is_dead_at_once_when_the_allocation_is(
+    workspace, tmp_path_factory, job, answer
+):
+    """The same allocation, requeued on another node; and one that SLURM no longer lists."""
+    squeue = tmp_path_factory.mktemp("bin") / "squeue"
+    squeue.write_text(f"#!/bin/sh\n{answer}\n")
+    squeue.chmod(0o755)
+    (workspace.folder / ".snakemake/locks").mkdir(parents=True)
+    (workspace.folder / ".snakemake/locks/0.output.lock").write_text("results\n")
+    (workspace.folder / "results/smoke").mkdir(parents=True)
+    record = {"run": "smoke", "host": "elsewhere", "slurm": None, "started": time.time()}
+    (workspace.folder / "results/smoke/plan.json").write_text(
+        json.dumps(record | {"allocation": "77"})
+    )
+    path = f"{squeue.parent}{os.pathsep}{os.environ['PATH']}"
+    before = time.monotonic()
+    done = recover(workspace.folder, PATH=path, SLURM_JOB_ID=job)
+    assert done.returncode == 0, done.stderr
+    assert not workspace.locked()
+    assert time.monotonic() - before < 60, "without waiting for a sign of life"
 
 
 def test_the_lock_stays_if_slurm_does_not_answer(workspace, tmp_path_factory):

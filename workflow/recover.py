@@ -21,11 +21,12 @@ from typing import Any
 import psutil
 
 from snap.errors import SnapError
-from snap.pipeline import slurm
+from snap.pipeline.cluster import queue
+from snap.pipeline.resources import slurm_job
 
 LOCKS = Path(".snakemake/locks")
 SNAP_JOB = ["-m", "snap", "job"]  # after the interpreter
-SILENCE = 300  # seconds without activity after which a run on another machine counts as dead
+SILENCE = 120  # seconds without activity after which a run on another machine counts as dead
 
 
 def main() -> int:
@@ -44,7 +45,7 @@ def main() -> int:
         if not record.get("slurm") or "ended" in record:
             continue
         try:
-            count = slurm.cancel(record["slurm"])
+            count = queue.cancel(record["slurm"])
         except SnapError as error:
             print(f"snap: error: {error}", file=sys.stderr)
             return 1
@@ -117,26 +118,54 @@ def processes_here() -> Iterator[tuple[psutil.Process, list[str], float]]:
 
 
 def active_run_elsewhere() -> str | None:
-    """Describe a run that was recently active on another machine, or return None.
+    """Describe the run that is active on another machine, or return None.
 
-    An active run updates its file in invocations/ every 20 seconds. It takes the lock before it
-    writes its first file, so the age of the lock counts too.
+    An active run updates its file in invocations/ every 20 seconds. This waits until it does, or
+    until it has been silent for long enough. Clocks of other machines may differ from this one, so
+    what counts is whether a file changes while this looks. A run in a SLURM allocation has ended
+    with it: nothing has to be waited for.
     """
-    locked = [path.stat().st_mtime for path in LOCKS.glob("*")]
     for record in plan_records():
-        if record.get("host", socket.gethostname()) == socket.gethostname():
+        host = record.get("host", socket.gethostname())
+        if host == socket.gethostname() or allocation_ended(record):
             continue
-        signs = list(locked)
-        if "ended" not in record:
-            folder = Path("results") / record["run"] / "invocations"
-            signs += [record["started"], *(path.stat().st_mtime for path in folder.glob("*.json"))]
-        silent = time.time() - max(signs)
-        if silent < SILENCE:
-            return (
-                f"{record['run']}, started on {record['host']}, last active {silent:.0f} s ago;"
-                f" if it was killed there, try again in {SILENCE // 60} minutes"
+        signs = last_signs(record)
+        age = time.time() - max(signs, default=0.0)
+        left = SILENCE - max(0.0, age)
+        if left > 0:
+            print(
+                f"snap: {record['run']} was started on {host} and active {age:.0f} s ago; waiting"
+                f" up to {left:.0f} s to see whether it still is",
+                file=sys.stderr,
+                flush=True,
             )
+        deadline = time.monotonic() + left
+        while time.monotonic() < deadline:
+            time.sleep(1)
+            if last_signs(record) != signs:
+                return f"{record['run']}, started on {host}"
     return None
+
+
+def last_signs(record: dict[str, Any]) -> list[float]:
+    """The times of the files that an active run changes.
+
+    It takes the lock before it writes its first file. So the lock counts even if the plan says that
+    the run has ended: another may have begun.
+    """
+    files = [*LOCKS.glob("*")]
+    if "ended" not in record:
+        folder = Path("results") / record["run"]
+        files += [folder / "plan.json", *folder.glob("invocations/*.json")]
+    return [path.stat().st_mtime for path in files if path.exists()]
+
+
+def allocation_ended(record: dict[str, Any]) -> bool:
+    """Whether a run was in a SLURM allocation that has ended, or is the one that this run is in."""
+    allocation = record.get("allocation")
+    if allocation is None:
+        return False
+    return allocation == slurm_job() or queue.is_running(allocation) is False
 
 
 def plan_records() -> list[dict[str, Any]]:

@@ -16,8 +16,11 @@ import sys
 import time
 from pathlib import Path
 
+import profile_check
 import psutil
 import recover
+
+from snap.errors import SnapError
 
 received: list[int] = []  # signals received that stop this run
 
@@ -27,6 +30,11 @@ def main(arguments: list[str]) -> int:
     last, options = (arguments[0], arguments[1:]) if named else ("all", arguments)
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
+    try:
+        profile_check.check(options)
+    except SnapError as error:
+        print(f"snap: error: {error}", file=sys.stderr)
+        return 2
     if code := recover.main():
         return code
     codes = []

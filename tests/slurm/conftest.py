@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+import itertools
+import signal
+from collections.abc import Callable, Iterator
 
-import psutil
 import pytest
 from cluster import Cluster, missing
-from on_slurm import LONG, LONG_TABLES, STARTED, results
+from on_slurm import LONG, LONG_TABLES, Run, results
 
-from workspace import Workspace
+from workspace import SMOKE, Workspace
+
+NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     if reason := missing():
         pytest.skip(reason)
-    # Not in pytest's folders: their names are too long for a socket.
-    folder = Path(tempfile.mkdtemp(prefix="snap-slurm-"))
-    with Cluster(folder) as started:
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated"))  # end the cluster too
+    with Cluster() as started:
         yield started
-        for process in STARTED:  # left behind by a failed test
-            process.kill()
-    # A slurmd that was killed and restarted can lose track of processes of a job that it ended.
-    here = f"{tmp_path_factory.getbasetemp()}/"
-    for process in psutil.process_iter(["cmdline"]):
-        if any(part.startswith(here) for part in process.info["cmdline"] or ()):
-            process.kill()
-    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def started(request, cluster) -> Callable[..., Run]:
+    """A function that makes a run, named after the test."""
+    made = []
+
+    def make(config: dict, settings: dict, slow: bool = False) -> Run:
+        name = f"{request.node.originalname.removeprefix('test_')}-{next(NUMBERS)}"
+        made.append(Run(cluster, name, config, settings, slow))
+        return made[-1]
+
+    yield make
+    for run in made:  # left behind by a failed test
+        if getattr(run, "process", None) is not None and run.process.poll() is None:
+            run.kill()
+    cluster.restore()
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +49,13 @@ def undisturbed(cluster, tmp_path_factory) -> dict[str, bytes]:
     done = workspace.snakemake(*LONG_TABLES)
     assert done.returncode == 0, done.stderr
     return results(workspace)
+
+
+@pytest.fixture(scope="session")
+def local(cluster, tmp_path_factory) -> Workspace:
+    """The smoke preset without SLURM."""
+    workspace = Workspace(tmp_path_factory.mktemp("local"))
+    workspace.configure(SMOKE)
+    done = workspace.snakemake("tables")
+    assert done.returncode == 0, done.stderr
+    return workspace

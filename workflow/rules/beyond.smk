@@ -12,6 +12,11 @@ use rule search as ladder with:
         ledger=ledger_of(LADDER),
     benchmark:
         benchmark_of(LADDER)
+    group:
+        batch_of("ladder")
+    resources:
+        batch=batch_file_of("ladder"),
+        unusable_gpu="cpu",
     params:
         step="ladder",
         spec=ladder_spec,
@@ -29,6 +34,11 @@ use rule search as portrait with:
         ledger=ledger_of(PORTRAIT),
     benchmark:
         benchmark_of(PORTRAIT)
+    group:
+        batch_of("portrait")
+    resources:
+        batch=batch_file_of("portrait"),
+        unusable_gpu="cpu",
     params:
         step="portrait",
         spec=portrait_spec,

@@ -8,11 +8,11 @@ from pathlib import Path
 from snakemake_interface_executor_plugins.settings import DeploymentMethod
 
 from snap.errors import SnapError
-from snap.files import digest
+from snap.files import digest, write_atomically
 from snap.learners import LEARNERS
 from snap.pipeline import reduced, specs
 from snap.pipeline.readings import load_all
-from snap.pipeline.work import STAGES, core_hours, work_of
+from snap.pipeline.work import IN_ADVANCE, STAGES, batches, core_hours, work_of
 from snap.report import catalog, paper_tables, versions
 
 HERE = Path(workflow.basedir)
@@ -51,10 +51,24 @@ FIGURE = f"{RUN}/figures/{{figure}}.{{form}}"
 PAPER_TABLE = f"{RUN}/paper_tables/{{name}}.{{form}}"
 CLAIMS = f"{RUN}/claims.{{form}}"
 PAGE = f"results/{MAIN}/report.html"
+TRAINED = {
+    "search": SEARCH,
+    "iid": IID,
+    "sequential": SEQUENTIAL,
+    "ladder": LADDER,
+    "portrait": PORTRAIT,
+}
 
 # Define `snap` for shell commands. A conda environment imports the package from this folder;
-# otherwise the package is installed for the interpreter that runs Snakemake.
-if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method:
+# in a container the package is installed; otherwise it is for the interpreter that runs Snakemake.
+if PLAN.config["container"]:
+
+    container: PLAN.config["container"]
+
+
+if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
+    SNAP = "python"
+elif DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method:
     SNAP = f"PYTHONPATH={shlex.quote(str(HERE / 'src'))} python"
 else:
     SNAP = shlex.quote(sys.executable)

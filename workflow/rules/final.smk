@@ -12,6 +12,11 @@ use rule search as iid with:
         ledger=ledger_of(IID),
     benchmark:
         benchmark_of(IID)
+    group:
+        batch_of("iid")
+    resources:
+        batch=batch_file_of("iid"),
+        unusable_gpu="cpu",
     params:
         step="iid",
         spec=final_spec("iid"),
@@ -30,6 +35,11 @@ use rule search as sequential with:
         ledger=ledger_of(SEQUENTIAL),
     benchmark:
         benchmark_of(SEQUENTIAL)
+    group:
+        batch_of("sequential")
+    resources:
+        batch=batch_file_of("sequential"),
+        unusable_gpu="cpu",
     params:
         step="sequential",
         spec=final_spec("sequential"),

@@ -10,6 +10,81 @@ def family(wildcards):
     return wildcards.learner, wildcards.dataset, wildcards.configuration
 
 
+def works(stage):
+    """The training jobs of a stage, of the run and of its other readings, by their output."""
+    return {
+        TRAINED[stage].format(run=run, **work): work
+        for run in PLANS
+        for work in work_of(PLANS[run], stage)
+    }
+
+
+def batch_names(stage):
+    """The SLURM job, called a group, of every training job of a stage; empty without SLURM."""
+    minutes = PLAN.config["core_minutes_per_job"]
+    if minutes is None:
+        return {}
+    costs = {output: work["cost"] for output, work in works(stage).items()}
+    numbers = batches(costs, 60 * minutes)
+    return {output: f"{stage}{number}" for output, number in numbers.items()}
+
+
+BATCHES = {stage: batch_names(stage) for stage in STAGES}
+
+
+def batch_of(stage):
+    """Return a function that gives the group of a job, or None."""
+    names = BATCHES[stage]
+
+    def look_up(wildcards):
+        name = names[TRAINED[stage].format(**wildcards)]
+        # Jobs that do not depend on one another share a group only up to this number.
+        workflow.group_settings.group_components[name] = len(names)
+        return name
+
+    return look_up if names else None
+
+
+def batch_file(name):
+    return f"results/{MAIN}/batches/{name}.json"
+
+
+def batch_file_of(stage):
+    """Return a function that gives the file with the jobs of a job's group, or an empty text."""
+
+    def look_up(wildcards):
+        name = BATCHES[stage].get(TRAINED[stage].format(**wildcards))
+        return batch_file(name) if name and stage in IN_ADVANCE else ""
+
+    return look_up
+
+
+def write_batches(jobs):
+    """Write the files with the jobs of each group, for the first of them to train for all."""
+    functions = {
+        "search": search_spec,
+        "iid": final_spec("iid"),
+        "sequential": final_spec("sequential"),
+        "ladder": ladder_spec,
+    }
+    files = {}
+    for job in jobs:
+        stage = job.rule.name
+        name = BATCHES.get(stage, {}).get(str(job.output[0]))
+        if name and stage in functions:
+            files.setdefault(batch_file(name), []).append(
+                {
+                    "step": stage,
+                    "spec": functions[stage](job.wildcards),
+                    "inputs": list(map(str, job.input.results)),
+                    "output": str(job.output[0]),
+                    "ledger": str(job.log.ledger),
+                }
+            )
+    for file, members in files.items():
+        write_atomically(Path(file), json.dumps(members).encode(), durable=False)
+
+
 def search_spec(wildcards):
     where = wildcards.learner, wildcards.dataset, wildcards.layer
     job = plan_of(wildcards).job("search", *where, wildcards.job)

@@ -9,24 +9,11 @@ from snap.pipeline import status
 include: "slurm.smk"
 
 
-def works(stage):
-    """The training jobs of a stage, of the run and of its other readings."""
-    return [(run, work) for run in PLANS for work in work_of(PLANS[run], stage)]
-
-
 def training_jobs():
     """Every job that trains, for the progress report."""
     due = {file for job in workflow.dag.needrun_jobs() for file in job.output}
-    patterns = {
-        "search": SEARCH,
-        "iid": IID,
-        "sequential": SEQUENTIAL,
-        "ladder": LADDER,
-        "portrait": PORTRAIT,
-    }
     for stage in STAGES:
-        for run, work in works(stage):
-            output = patterns[stage].format(run=run, **work)
+        for output, work in works(stage).items():
             yield {
                 "stage": stage,
                 "due": output in due,
@@ -73,6 +60,9 @@ ANNOUNCER = status.Announcer(PLAN_FILE)
 
 onstart:
     refuse_arrays()
+    executor = slurm_executor()
+    if executor is not None:
+        prepare_slurm(executor, PLAN_FILE)
     cancel_earlier_submission(PLAN_FILE)
     cores = workflow.cores if workflow.local_exec else None
     jobs = list(training_jobs())
@@ -80,7 +70,8 @@ onstart:
         status.announcement(sum(map(core_hours, PLANS.values())), cores),
         file=sys.stderr,
     )
-    status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, slurm_name())
+    name = executor.run_uuid if executor is not None else None
+    status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, name)
     show_from(logging.WARNING)
     remove_default_rate_limit()
     signal.signal(signal.SIGINT, stop)

@@ -15,8 +15,13 @@ rule search:
         ledger=ledger_of(SEARCH),
     benchmark:
         benchmark_of(SEARCH)
+    group:
+        batch_of("search")
     conda:
         "../../envs/snap.yaml"
+    resources:
+        batch=batch_file_of("search"),
+        unusable_gpu="cpu",  # the SLURM profile sets it
     params:
         step="search",
         spec=search_spec,
@@ -26,4 +31,5 @@ rule search:
     shell:
         "snap job {params.step} {input.results:q} --spec {params.spec:q} --output {output.result:q}"
         " --threads {threads} --ledger {log.ledger:q} --store {params.store:q}"
-        " --heartbeats {params.heartbeats:q} --dir data 2> {log.text:q}"
+        " --heartbeats {params.heartbeats:q} --batch={resources.batch:q}"
+        " --unusable-gpu {resources.unusable_gpu:q} --dir data 2> {log.text:q}"

@@ -1,8 +1,10 @@
-# Additions to the SLURM plugin: reject job arrays, and cancel the jobs of a killed run.
+# A run on a SLURM cluster: what is checked before it, and the changes to the plugin for it.
 
 from snakemake.exceptions import WorkflowError
 
-from snap.pipeline import slurm
+from snap.pipeline.cluster import limits, queue
+
+sys.path.append(here("workflow"))
 
 
 def refuse_arrays():
@@ -19,12 +21,51 @@ def refuse_arrays():
         )
 
 
-def slurm_name():
-    """The name that the plugin gives to all SLURM jobs of this run; None if it submits none."""
-    remote = [job for job in workflow.dag.needrun_jobs() if not job.is_local]
-    if workflow.local_exec or not remote:
-        return None
-    return getattr(workflow.scheduler.get_executor(remote[0]), "run_uuid", None)
+def slurm_jobs():
+    """The jobs that go to SLURM."""
+    if workflow.local_exec:
+        return []
+    return [job for job in workflow.dag.needrun_jobs() if not job.is_local]
+
+
+def slurm_executor():
+    """The plugin's executor; None if nothing goes to SLURM."""
+    remote = slurm_jobs()
+    executor = workflow.scheduler.get_executor(remote[0]) if remote else None
+    return executor if hasattr(executor, "run_uuid") else None
+
+
+def prepare_slurm(executor, plan_file):
+    """Check that the cluster allows this run, then mend the plugin's executor for it."""
+    from slurm_executor import Mended, request_of
+
+    dropped = [job.rule.name for job in slurm_jobs() if not job.resources.get("slot")]
+    if dropped:
+        raise WorkflowError(
+            f"the profile's resources of {', '.join(sorted(set(dropped)))} are gone:"
+            " --set-resources on the command line replaces all of them; put yours into"
+            " `resources` of cluster.yaml"
+        )
+    offered = limits.offer()
+    wrong = limits.problems(map(request_of, slurm_jobs()), offered)
+    if wrong:
+        raise WorkflowError(
+            "\n".join(
+                [
+                    "this run does not fit the cluster, and nothing was submitted:",
+                    *(f"  - {problem}" for problem in wrong),
+                    "Correct it in cluster.yaml (docs/cluster.md).",
+                ]
+            )
+        )
+    if offered.submit_limit < workflow.nodes:
+        print(
+            f"{PLAN.run}: you may have {offered.submit_limit:.0f} jobs in the queue;"
+            " the run submits the others as these end",
+            file=sys.stderr,
+        )
+    write_batches(slurm_jobs())
+    Mended(executor, queue.state_file(plan_file.parent), offered).install()
 
 
 def cancel_earlier_submission(plan_file):
@@ -37,7 +78,7 @@ def cancel_earlier_submission(plan_file):
     except (OSError, ValueError):
         return
     try:
-        count = slurm.cancel(earlier) if earlier is not None else 0
+        count = queue.cancel(earlier) if earlier is not None else 0
     except SnapError as error:
         raise WorkflowError(str(error)) from None
     if count:

@@ -38,6 +38,13 @@ def add(commands: Any) -> None:
         step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
         step.add_argument("--heartbeats", type=Path, help="folder of heartbeats")
         step.add_argument("--ledger", type=Path, help="file for the counts and times of training")
+        step.add_argument(
+            "--unusable-gpu",
+            choices=("fail", "cpu"),
+            default="cpu",
+            help="what to do if the cluster granted a GPU that cannot be used",
+        )
+        step.add_argument("--batch", default="", help="file with jobs to train for in advance")
         step.add_argument("--threads", type=int, default=1, help="trials trained at once")
         add_folder(step)
     select = _add_step(steps, "select", _select)
@@ -65,6 +72,7 @@ def _train(options: argparse.Namespace) -> None:
     from snap.pipeline import resources
 
     threads = resources.bind(options.threads)  # before numpy is imported
+    resources.take_gpu()
     from snap.pipeline.jobs import load_spec
     from snap.pipeline.training import Workplace, log
 
@@ -76,8 +84,13 @@ def _train(options: argparse.Namespace) -> None:
         threads=threads,
         heartbeats=options.heartbeats,
         ledger=options.ledger,
+        without_gpu=options.unusable_gpu == "cpu",
         label=str(options.output),
     )
+    if options.batch:
+        from snap.pipeline import batch
+
+        batch.train(Path(options.batch), place)
     step = getattr(import_module(TRAINING[options.step]), options.step)
     step(spec, options.inputs, options.output, place)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from snap import metrics
@@ -28,6 +28,13 @@ from snap.trial import Sequential, Trial
 # The fields of a kept result that the sequential step needs. Trials that lack one, because an older
 # version kept them, are trained again.
 SEQUENCE = ("history", "matrix", "matrix_known", "matrix_own")
+# What each step needs of a kept result.
+NEEDS: Mapping[str, Sequence[str]] = {
+    "search": (),
+    "iid": ("history",),
+    "sequential": SEQUENCE,
+    "ladder": ("history",),
+}
 
 
 def load_spec(text: str) -> Row:
@@ -62,12 +69,7 @@ def search(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) ->
 
     In a coordinate-wise search these pairs differ in η. The rates follow, with the best η.
     """
-    trials = [
-        with_pair(text, eta, alpha)
-        for cell in spec["cells"]
-        for text in cell["trials"]
-        for eta, alpha in cell["pairs"]
-    ]
+    trials = search_trials(spec, inputs)
     rows = _points(trials, spec["engine"], place)
     trials += [
         with_pair(text, best_eta(_of_cell(rows, Trial.parse(text))), alpha)
@@ -80,9 +82,19 @@ def search(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) ->
     write_rows(output, SEARCH, rows)
 
 
+def search_trials(spec: Row, inputs: Sequence[Path]) -> list[Trial]:
+    """The trials of a search; in a coordinate-wise search, those of its first half."""
+    return [
+        with_pair(text, eta, alpha)
+        for cell in spec["cells"]
+        for text in cell["trials"]
+        for eta, alpha in cell["pairs"]
+    ]
+
+
 def _points(trials: Sequence[Trial], engine: str, place: Workplace) -> list[Row]:
     rows = []
-    results = train(trials, engine, place, needs=())
+    results = train(trials, engine, place, needs=NEEDS["search"])
     for trial, result in zip(trials, results, strict=True):
         row = identity(trial, result["engine"])
         row |= {"split": trial.split, "epochs": trial.experiment.items()["epochs"]}
@@ -151,7 +163,7 @@ def optimum(points: Sequence[Row]) -> Row:
 
 def iid(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
     """Write the accuracy after every epoch, with the selected pairs."""
-    trials = _final_trials(spec, inputs)
+    trials = final_trials(spec, inputs)
     rows = []
     for trial, result in zip(trials, train(trials, spec["engine"], place), strict=True):
         row = identity(trial, result["engine"])
@@ -164,7 +176,7 @@ def iid(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> No
 
 def sequential(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
     """Train tasks in sequence with the selected pairs; write outcomes, matrices and curves."""
-    trials = _final_trials(spec, inputs)
+    trials = final_trials(spec, inputs)
     outcomes, cells, points = [], [], []
     tasks = max((len(_tasks(Trial.parse(c["trials"][0]))) for c in spec["cells"]), default=0)
     results = train(trials, spec["engine"], place, needs=SEQUENCE)
@@ -192,7 +204,7 @@ def sequential(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace
     write_rows(output.with_name(f"{output.stem}.curve.csv"), columns, points)
 
 
-def _final_trials(spec: Row, selected: Sequence[Path]) -> list[Trial]:
+def final_trials(spec: Row, selected: Sequence[Path]) -> list[Trial]:
     """The trials of a final job with the selected pairs; cells without a pair have no trials."""
     trials = []
     for cell, path in zip(spec["cells"], selected, strict=True):

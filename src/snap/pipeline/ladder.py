@@ -15,26 +15,36 @@ from snap.trial import Trial
 
 def ladder(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
     """Train every rung with the pair selected for the cell, unless the rung gives the rate."""
-    ((pair,),) = (read_rows(path) for path in inputs)
     rows: list[Row] = []
-    if pair["alpha"]:
-        eta = float(pair["eta"]) if pair["eta"] else None
-        rungs = [_trials(rung, eta, float(pair["alpha"])) for rung in spec["rungs"]]
-        trials = list(itertools.chain(*itertools.chain(*rungs)))
-        results = dict(zip(trials, train(trials, spec["engine"], place), strict=True))
-        for step, (rung, seeds) in enumerate(zip(spec["rungs"], rungs, strict=True)):
-            for trial, sequential in seeds:
-                iid, sequence = results[trial], results[sequential]
-                measured = metrics.of_sequence(sequence) or {}
-                rows.append(
-                    identity(trial, iid["engine"])
-                    | {"step": step, "switch": rung["switch"]}
-                    | {"iid_accuracy": iid["accuracy"], "iid_diverged": iid["diverged"]}
-                    | {"sequential_accuracy": sequence["accuracy"]}
-                    | {"forgetting": measured.get("forgetting")}
-                    | {"sequential_diverged": sequence["diverged"]}
-                )
+    rungs = _rungs(spec, inputs)
+    trials = list(itertools.chain(*itertools.chain(*rungs)))
+    results = dict(zip(trials, train(trials, spec["engine"], place), strict=True))
+    for step, (rung, seeds) in enumerate(zip(spec["rungs"], rungs, strict=False)):
+        for trial, sequential in seeds:
+            iid, sequence = results[trial], results[sequential]
+            measured = metrics.of_sequence(sequence) or {}
+            rows.append(
+                identity(trial, iid["engine"])
+                | {"step": step, "switch": rung["switch"]}
+                | {"iid_accuracy": iid["accuracy"], "iid_diverged": iid["diverged"]}
+                | {"sequential_accuracy": sequence["accuracy"]}
+                | {"forgetting": measured.get("forgetting")}
+                | {"sequential_diverged": sequence["diverged"]}
+            )
     write_rows(output, LADDER, rows)
+
+
+def ladder_trials(spec: Row, inputs: Sequence[Path]) -> list[Trial]:
+    return list(itertools.chain(*itertools.chain(*_rungs(spec, inputs))))
+
+
+def _rungs(spec: Row, inputs: Sequence[Path]) -> list[list[tuple[Trial, Trial]]]:
+    """The trials of every rung; none if the cell has no pair."""
+    ((pair,),) = (read_rows(path) for path in inputs)
+    if not pair["alpha"]:
+        return []
+    eta = float(pair["eta"]) if pair["eta"] else None
+    return [_trials(rung, eta, float(pair["alpha"])) for rung in spec["rungs"]]
 
 
 def _trials(rung: Row, eta: float | None, selected: float) -> list[tuple[Trial, Trial]]:

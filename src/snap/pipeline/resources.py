@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
 
 # Read by OpenMP (and so torch), OpenBLAS, MKL, numexpr and numba when they are imported.
 LIMITS = (
@@ -13,6 +17,8 @@ LIMITS = (
     "NUMEXPR_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
+
+_TAKEN: list[Any] = []  # the lock of the GPU that this process has taken
 
 
 def cores() -> int:
@@ -39,9 +45,43 @@ def slurm_job() -> str | None:
     return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID")
 
 
+def slurm_start() -> str | None:
+    """This start of the SLURM job of this process; SLURM may start a job again."""
+    job = slurm_job()
+    return f"{job} {os.environ.get('SLURM_RESTART_COUNT', 0)}" if job is not None else None
+
+
 def gpus() -> str:
     """The GPUs that the cluster granted to this process; empty if none."""
     return os.environ.get("CUDA_VISIBLE_DEVICES", "")
+
+
+def take_gpu() -> None:
+    """Of several GPUs of an allocation, take one that no other job of it uses; wait for one.
+
+    Call this before torch is imported. The lock ends with the process.
+    """
+    from filelock import FileLock, Timeout
+
+    devices = gpus().split(",")
+    if len(devices) < 2 or (job := slurm_job()) is None:
+        return
+    locks = {
+        device: FileLock(
+            Path(tempfile.gettempdir()) / f"snap-gpu-{os.getuid()}-{job}-{device}.lock"
+        )
+        for device in devices
+    }
+    while True:
+        for device, lock in locks.items():
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                continue
+            _TAKEN.append(lock)
+            os.environ["CUDA_VISIBLE_DEVICES"] = device
+            return
+        time.sleep(1)
 
 
 def text(threads: int) -> str:

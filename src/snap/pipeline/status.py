@@ -19,7 +19,8 @@ from typing import Any, Self
 
 from snap.errors import SnapError
 from snap.files import write_atomically
-from snap.pipeline import slurm
+from snap.pipeline.cluster import queue
+from snap.pipeline.resources import slurm_job
 from snap.trial import Trial
 
 LEDGER = ("trials", "trained", "diverged", "training_seconds", "ever_trained_seconds")
@@ -85,6 +86,7 @@ def write_plan(
         "cores": cores,
         "slurm": slurm,
         "host": socket.gethostname(),
+        "allocation": slurm_job(),  # the SLURM job that the run itself is in
         "jobs": list(jobs),
         "started": time.time(),
     }
@@ -144,7 +146,13 @@ def state(plan_file: Path) -> dict[str, Any]:
         for stage in stages.values()
     )
     left /= content["cores"] or max(1, sum(beat["threads"] for beat in running))
-    return {"run": content["run"], "stages": stages, "running": running, "seconds_left": left}
+    return {
+        "run": content["run"],
+        "stages": stages,
+        "running": running,
+        "seconds_left": left,
+        "queue": queue.read_state(plan_file.parent),
+    }
 
 
 def _done(job: Mapping[str, Any], started: float) -> bool:
@@ -211,12 +219,15 @@ def line(now: Mapping[str, Any]) -> str:
     jobs = sum(stage["jobs"] for stage in now["stages"].values())
     done = sum(stage["jobs_done"] for stage in now["stages"].values())
     left = "all trained" if done == jobs else f"{duration(now['seconds_left'])} left"
-    return f"{now['run']}: trials {', '.join(parts)}; jobs {done:.0f}/{jobs:.0f}; {left}"
+    text = f"{now['run']}: trials {', '.join(parts)}; jobs {done:.0f}/{jobs:.0f}; {left}"
+    waits = queue.words(now["queue"])
+    more = f" (and {len(waits) - 2} more: snap status)" if len(waits) > 2 else ""
+    return "; ".join([text, *waits[:2]]) + more
 
 
 def report(now: Mapping[str, Any]) -> str:
     """The state of a run as text: a progress bar for each stage, and what is running."""
-    lines = [line(now)]
+    lines = [line({**now, "queue": {}})]
     for name, stage in now["stages"].items():
         total, done = stage["trials"], stage["trials_done"]
         bar = "█" * round(30 * done / max(total, 1))
@@ -227,6 +238,11 @@ def report(now: Mapping[str, Any]) -> str:
             f"  running{host}: {beat['job']}: trial {min(beat['done'] + 1, beat['trials'])}"
             f" of {beat['trials']}, {beat['share']:.0%} done"
         )
+    counts = now["queue"].get("counts", {})
+    if counts:
+        words = (f"{count} {kind}" for kind, count in sorted(counts.items()))
+        lines.append(f"  SLURM jobs at {queue.clock(now['queue']['at'])}: {', '.join(words)}")
+    lines += [f"  {words}" for words in queue.words(now["queue"])]
     if not now["running"]:
         lines.append("  nothing is training right now")
     return "\n".join(lines)
@@ -263,7 +279,7 @@ class Announcer:
         if content["slurm"] is not None:
             if time.time() - self.last_query >= 60:  # limits the load on SLURM
                 self.last_query = time.time()
-                self.allocated |= slurm.core_seconds(content["slurm"])
+                self.allocated |= queue.core_seconds(content["slurm"])
             took["allocated"] = self.allocated
         path = self.plan_file.parent / "invocations" / f"{content['started']:.0f}.json"
         write_atomically(path, json.dumps(took).encode())

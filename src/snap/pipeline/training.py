@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from snap.data.datasets import checksum
+from snap.errors import SnapError
 from snap.files import write_atomically
 from snap.pipeline import resources
 from snap.pipeline.rows import Row
@@ -31,6 +32,7 @@ class Workplace:
     threads: int = 1
     heartbeats: Path | None = None  # the folder of heartbeats
     ledger: Path | None = None  # the file with counts and times of training
+    without_gpu: bool = True  # whether to train on the CPU if a granted GPU cannot be used
     label: str = ""  # the name of the job in its heartbeat
 
 
@@ -76,6 +78,17 @@ def train(
     A kept result counts only if it has the fields in `needs`. One that was restored from a search
     table has no history.
     """
+    rows, trained = train_missing(trials, engine, place, needs)
+    if place.ledger is not None:
+        new = [row for trial, row in zip(trials, rows, strict=True) if trial in trained]
+        write_ledger(place.ledger, rows, new)
+    return rows
+
+
+def train_missing(
+    trials: Sequence[Trial], engine: str, place: Workplace, needs: Sequence[str]
+) -> tuple[list[Row], set[Trial]]:
+    """The results of the trials, and which of them were not in the store and were trained."""
     from snap.engines import resolve, settle
 
     engine, device = resolve(engine)
@@ -91,11 +104,7 @@ def train(
     )
     if missing:
         run_trials(missing, len(trials), engine, device, place, kept.add)
-    if place.ledger is not None:
-        write_ledger(
-            place.ledger, [kept.known[t] for t in trials], [kept.known[t] for t in missing]
-        )
-    return [kept.known[trial] for trial in trials]
+    return [kept.known[trial] for trial in trials], set(missing)
 
 
 def run_trials(
@@ -112,7 +121,13 @@ def run_trials(
     from snap.experiments import run
 
     if device == "cpu" and resources.gpus():
-        log("the granted GPU is not used: torch finds no CUDA, or another engine is configured")
+        why = f"the granted GPU is not used: {_why_on_cpu(engine)}"
+        if not place.without_gpu:
+            raise SnapError(
+                f"{why}; `unusable_gpu: cpu` in cluster.yaml trains on the CPU of such a node, and"
+                " `train_on: cpu` asks for no GPU"
+            )
+        log(why)
     done = of - len(trials)
     with Heartbeat(place.heartbeats, place.label, of, done, place.threads) as heartbeat:
 
@@ -140,25 +155,42 @@ def run_trials(
         )
 
 
+def _why_on_cpu(engine: str) -> str:
+    """Why an engine that is about to train does not use a GPU."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return f"torch {torch.__version__} finds no CUDA device"
+    return f"the engine {engine} is configured, which runs on the CPU"
+
+
 def write_ledger(
     ledger: Path, results: Iterable[Mapping[str, Any]], trained: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Write the number of a job's trials, how many it trained now, and the training time."""
+    """Write the number of a job's trials, how many it trained now, and the training time.
+
+    What was trained for the job in advance, in the same start of a SLURM job, stays.
+    """
     results, trained = list(results), list(trained)
+    start = resources.slurm_start()
+    if not trained and start is not None and _read(ledger).get("start") == start:
+        return
     seconds = sum(result["seconds"] for result in trained)
     account = {
         "trials": len(results),
         "trained": len(trained),
         "diverged": sum(result["diverged"] is not None for result in results),
         "training_seconds": seconds,
-        "ever_trained_seconds": seconds + _earlier(ledger),
+        "ever_trained_seconds": seconds + float(_read(ledger).get("ever_trained_seconds", 0)),
+        "start": start,
     }
     write_atomically(ledger, json.dumps(account).encode())
 
 
-def _earlier(ledger: Path) -> float:
-    """The training time of earlier runs of the job."""
+def _read(ledger: Path) -> dict[str, Any]:
+    """The ledger of an earlier run of the job."""
     try:
-        return float(json.loads(ledger.read_text())["ever_trained_seconds"])
-    except (OSError, ValueError, KeyError):
-        return 0.0
+        found = json.loads(ledger.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

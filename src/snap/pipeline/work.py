@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from snap.data.datasets import DATASETS
@@ -9,6 +10,8 @@ from snap.learners import LEARNERS
 from snap.pipeline.plan import Cell, Job, Plan
 
 STAGES = ("search", "iid", "sequential", "ladder", "portrait")
+# The stages whose trials are known before their jobs run, and kept in the store.
+IN_ADVANCE = ("search", "iid", "sequential", "ladder")
 
 # Used for estimates before anything has been measured.
 SECONDS_PER_WEIGHT_ROW = 0.17e-6  # per sample and hidden neuron, on one core
@@ -33,6 +36,23 @@ def work_of(plan: Plan, stage: str) -> list[Work]:
             cost = trials * _layer_cost(plan, stage, job)
             works.append(pieces | {"trials": trials, "cost": cost})
     return works
+
+
+def batches(costs: Mapping[str, float], seconds: float) -> dict[str, int]:
+    """Put jobs into batches, in order, that each cost at least this much; return their numbers.
+
+    What is left at the end joins the last batch, unless it is as much as half of one.
+    """
+    numbers: dict[str, int] = {}
+    current, spent = 0, 0.0
+    for name, cost in costs.items():
+        numbers[name] = current
+        spent += cost
+        if spent >= seconds:
+            current, spent = current + 1, 0.0
+    if 0 < spent < seconds / 2 and current > 0:
+        numbers = {name: min(number, current - 1) for name, number in numbers.items()}
+    return numbers
 
 
 def core_hours(plan: Plan) -> float:

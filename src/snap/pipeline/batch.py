@@ -1,0 +1,108 @@
+"""Train the trials of several jobs in one process, before the jobs run.
+
+Jobs that share a SLURM job run one after the other. The first one trains for all of them, and the
+others find their trials in the store. So Python starts, compiled loops load and data are read once,
+and on a GPU the networks of many jobs are trained together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from snap.errors import SnapError
+from snap.files import write_atomically
+from snap.pipeline.jobs import NEEDS, final_trials, search_trials
+from snap.pipeline.ladder import ladder_trials
+from snap.pipeline.resources import slurm_start
+from snap.pipeline.training import Workplace, log, train_missing, write_ledger
+from snap.trial import Trial
+
+# The trials of each step of work.IN_ADVANCE.
+TRIALS: Mapping[str, Callable[[dict[str, Any], Sequence[Path]], list[Trial]]] = {
+    "search": search_trials,
+    "iid": final_trials,
+    "sequential": final_trials,
+    "ladder": ladder_trials,
+}
+TOGETHER = 125  # networks that a device trains at once: five λ of the text's grid
+
+
+@dataclass(frozen=True)
+class Member:
+    """A job of a batch: what `snap job` is given."""
+
+    step: str
+    spec: dict[str, Any]
+    inputs: Sequence[Path]
+    output: Path
+    ledger: Path
+
+    @property
+    def engine(self) -> str:
+        return str(self.spec["engine"])
+
+
+def train(file: Path, place: Workplace) -> None:
+    """Train the trials of all members, unless an earlier job of this SLURM job has done so."""
+    this, done = str(slurm_start()), file.with_suffix(".trained")
+    if done.exists() and done.read_text() == this:
+        return
+    try:
+        members = [_member(one) for one in json.loads(file.read_text())]
+    except (OSError, ValueError, KeyError):  # then every job trains its own
+        return
+    for together in _chunks(members):
+        _train(together, place)
+    write_atomically(done, this.encode(), durable=False)
+
+
+def _member(one: Mapping[str, Any]) -> Member:
+    inputs = [Path(path) for path in one["inputs"]]
+    spec = json.loads(one["spec"])
+    return Member(one["step"], spec, inputs, Path(one["output"]), Path(one["ledger"]))
+
+
+def _chunks(members: Sequence[Member]) -> Iterator[list[tuple[Member, list[Trial]]]]:
+    """Members of one step, engine and dataset, until they fill a device."""
+    chunk: list[tuple[Member, list[Trial]]] = []
+    for member in members:
+        try:
+            trials = TRIALS[member.step](member.spec, member.inputs)
+        except (SnapError, OSError) as error:  # the job itself will fail, and say so
+            log(f"{member.output} is not trained in advance: {error}")
+            continue
+        if not trials:
+            continue
+        if chunk and not _alike(chunk[-1], (member, trials)):
+            yield chunk
+            chunk = []
+        chunk.append((member, trials))
+        if sum(len(own) for _, own in chunk) >= TOGETHER:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _alike(one: tuple[Member, list[Trial]], other: tuple[Member, list[Trial]]) -> bool:
+    (a, trials), (b, others) = one, other
+    alike = a.step == b.step and a.engine == b.engine
+    return alike and trials[0].dataset == others[0].dataset
+
+
+def _train(chunk: Sequence[tuple[Member, list[Trial]]], place: Workplace) -> None:
+    first = chunk[0][0]
+    trials = list(dict.fromkeys(trial for _, own in chunk for trial in own))
+    place = dataclasses.replace(place, label=str(first.output))
+    rows, trained = train_missing(trials, first.engine, place, NEEDS[first.step])
+    results = dict(zip(trials, rows, strict=True))
+    for member, own in chunk:
+        new = [trial for trial in own if trial in trained]
+        trained -= set(new)  # a trial of two members counts once
+        member.ledger.parent.mkdir(parents=True, exist_ok=True)
+        write_ledger(member.ledger, [results[t] for t in own], [results[t] for t in new])

@@ -1,0 +1,35 @@
+"""A group's settings for its cluster, from a file that is not part of the repository."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from snap.errors import SnapError
+from snap.pipeline.config import complete, read
+
+FILE = "cluster.yaml"
+
+
+def path() -> Path:
+    """The settings file: SNAP_CLUSTER, or cluster.yaml in the current folder."""
+    return Path(os.environ.get("SNAP_CLUSTER", FILE))
+
+
+def settings(file: Path | None = None) -> dict[str, Any]:
+    """The settings with all defaults. Without the file, the defaults alone."""
+    file = file or path()
+    schema = yaml.safe_load(files(__package__).joinpath("cluster.schema.yaml").read_text())
+    try:
+        found = complete(read([file]) if file.exists() else {}, schema)
+    except SnapError as error:
+        text = str(error).replace("config key", "key")
+        raise SnapError(text if str(file) in text else f"{file}: {text}") from None
+    if found["core_minutes_per_job"] is None:
+        # By an estimate (docs/engines.md), a GPU does the work of 40 cores or more.
+        found["core_minutes_per_job"] = 400 if found["train_on"] == "gpu" else 10
+    return found

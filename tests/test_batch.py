@@ -1,0 +1,144 @@
+"""Jobs of a batch: the first trains for all of them, and nothing in their results changes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from snap.learners import LEARNERS
+from snap.pipeline import batch, jobs, ladder, specs
+from snap.pipeline.readings import load_all
+from snap.pipeline.training import Workplace
+from snap.pipeline.work import IN_ADVANCE
+from workspace import ROOT, SMOKE
+
+STEPS = {"search": jobs.search, "iid": jobs.iid, "sequential": jobs.sequential}
+STEPS |= {"ladder": ladder.ladder}
+
+
+@pytest.fixture
+def plan():
+    schemas = ROOT / "workflow/schemas/config.schema.yaml"
+    return load_all(SMOKE, schemas, ROOT / "workflow/paper.yaml")["smoke"]
+
+
+def selection(plan, cell, folder: Path) -> Path:
+    path = folder / f"{cell.learner}-{cell.configuration}-{cell.lambda_text}.csv"
+    if not path.exists():
+        eta = 0.1 if LEARNERS[cell.learner].inhibits else None
+        pair = {"given": [eta, 0.03]}
+        jobs.select(json.loads(specs.select(plan, cell)) | pair, [], path)
+    return path
+
+
+def members(plan, step: str, folder: Path) -> list[dict]:
+    """The jobs of a step, as the workflow writes them."""
+    found = []
+    if step == "ladder":
+        for cell in plan.ladder_cells:
+            inputs = [selection(plan, cell, folder)]
+            found.append((specs.ladder(plan, cell), inputs))
+    elif step == "search":
+        for learner, dataset, layer in {
+            (f[0], f[1], n) for f in plan.families for n in plan.layers(f[0])
+        }:
+            for job in plan.jobs("search", learner, dataset, layer):
+                found.append((specs.search(plan, job, 0), []))
+    else:
+        for family in plan.families:
+            for job in plan.jobs(step, *family):
+                inputs = [selection(plan, cell, folder) for cell in job.cells]
+                found.append((specs.final(plan, step, job), inputs))
+    return [
+        {
+            "step": step,
+            "spec": spec,
+            "inputs": list(map(str, inputs)),
+            "output": str(folder / f"{step}{number}.csv"),
+            "ledger": str(folder / f"{step}{number}.json"),
+        }
+        for number, (spec, inputs) in enumerate(found)
+    ]
+
+
+def run(member: dict, place: Workplace) -> bytes:
+    output, ledger = Path(member["output"]), Path(member["ledger"])
+    inputs = [Path(path) for path in member["inputs"]]
+    spec = jobs.load_spec(member["spec"])
+    STEPS[member["step"]](spec, inputs, output, replace(place, ledger=ledger))
+    return output.read_bytes()
+
+
+@pytest.mark.parametrize("step", IN_ADVANCE)
+def test_the_first_job_trains_for_all(step, plan, synthetic_root, tmp_path, monkeypatch):
+    alone = Workplace(tmp_path / "alone", synthetic_root)
+    expected = [run(member, alone) for member in members(plan, step, tmp_path)]
+    for path in tmp_path.glob(f"{step}*"):
+        path.unlink()
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    place = Workplace(tmp_path / "together", synthetic_root)
+    file = tmp_path / "batch.json"
+    file.write_text(json.dumps(members(plan, step, tmp_path)))
+    batch.train(file, place)
+    trained = stored(place)
+    results = [run(member, place) for member in members(plan, step, tmp_path)]
+    assert results == expected
+    assert stored(place) == trained == stored(alone), "the jobs themselves train nothing"
+    ledgers = [json.loads(Path(m["ledger"]).read_text()) for m in members(plan, step, tmp_path)]
+    assert sum(ledger["trained"] for ledger in ledgers) == len(trained)
+    assert all(ledger["training_seconds"] >= 0 for ledger in ledgers)
+    batch.train(file, place)  # the next job of the same SLURM job
+    assert [
+        json.loads(Path(m["ledger"]).read_text()) for m in members(plan, step, tmp_path)
+    ] == ledgers
+
+
+def stored(place: Workplace) -> list[str]:
+    return sorted(path.name for path in place.store.glob("*/*.json"))
+
+
+def test_a_job_that_was_started_again_trains_again_what_is_missing(
+    plan, synthetic_root, tmp_path, monkeypatch
+):
+    place = Workplace(tmp_path / "trials", synthetic_root)
+    file = tmp_path / "batch.json"
+    file.write_text(json.dumps(members(plan, "iid", tmp_path)))
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    batch.train(file, place)
+    lost = next(place.store.glob("*/*.json"))
+    lost.unlink()
+    batch.train(file, place)
+    assert not lost.exists(), "this start of the job has trained"
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    batch.train(file, place)
+    assert lost.exists()
+
+
+@pytest.mark.parametrize("content", [None, "", "[", '[{"step": "iid"}]'])
+def test_without_a_readable_file_each_job_trains_for_itself(tmp_path, content):
+    file = tmp_path / "batch.json"
+    if content is not None:
+        file.write_text(content)
+    batch.train(file, Workplace(tmp_path / "trials"))
+    assert not (tmp_path / "trials").exists()
+
+
+def test_a_member_without_its_input_does_not_stop_the_others(plan, synthetic_root, tmp_path):
+    place = Workplace(tmp_path / "trials", synthetic_root)
+    two = members(plan, "iid", tmp_path)[:2]
+    Path(two[0]["inputs"][0]).unlink()
+    file = tmp_path / "batch.json"
+    file.write_text(json.dumps(two))
+    batch.train(file, place)
+    assert len(stored(place)) == 2
+
+
+def test_jobs_are_trained_together_until_they_fill_a_device(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch, "TOGETHER", 5)
+    written = [batch._member(one) for one in members(plan, "iid", tmp_path)]
+    sizes = [sum(len(trials) for _, trials in chunk) for chunk in batch._chunks(written)]
+    assert sum(sizes) == 16
+    assert all(5 <= size <= 6 for size in sizes[:-1])
