@@ -6,6 +6,14 @@ from snap.pipeline.cluster import limits, queue
 
 sys.path.append(here("workflow"))
 
+# The training jobs in a SLURM job run one after the other. This must hold in every Snakemake that is
+# started for it, and those that SLURM starts are not given the profile's limits.
+if PLAN.config["core_minutes_per_job"] is not None:
+    workflow.register_resource("slot", 1)
+
+    resource_scopes:
+        slot="local",
+
 
 def refuse_arrays():
     """Raise an error if the plugin's job arrays are enabled.
