@@ -121,6 +121,19 @@ def test_a_job_that_is_listed_again_is_not_lost(slurm):
     assert looking.look(["12"])["12"].active
 
 
+def test_silence_of_accounting_is_told_if_a_job_depends_on_it(slurm):
+    looking, _ = watch()
+    slurm.squeue, slurm.sacct = ["12|RUNNING|None"], None
+    looking.look(["12"])
+    assert looking.accounting_silent_since is None
+    looking.look(["12", "13"])
+    (said,) = queue.words({"accounting_silent_since": looking.accounting_silent_since})
+    assert said.startswith("SLURM's accounting (sacct) has not answered since ")
+    slurm.sacct = ["13|COMPLETED"]
+    assert looking.look(["13"])["13"].succeeded
+    assert looking.accounting_silent_since is None
+
+
 def test_silence_is_told_and_ends(slurm):
     looking, clock = watch()
     slurm.squeue = slurm.sacct = None
@@ -142,6 +155,9 @@ def test_silence_is_told_and_ends(slurm):
         ("Resources", False),
         ("None", False),
         ("AssocGrpCpuLimit", False),
+        ("AssocGrpCPURunMinutesLimit", False),
+        ("AssocGrpCPUMinutesLimit", True),  # the budget is used up
+        ("QOSGrpBillingMinutes", True),
         ("QOSMaxJobsPerUserLimit", False),
         ("PartitionTimeLimit", True),
         ("AssocMaxWallDurationPerJobLimit", True),
@@ -179,7 +195,10 @@ SCONTROL = {
         " MaxMemPerNode=2000",
         "PartitionName=old AllowAccounts=ALL Default=NO MaxTime=UNLIMITED State=DOWN",
     ],
-    "config": ["AccountingStorageEnforce = associations,limits"],
+    "config": [
+        "AccountingStorageEnforce = associations,limits",
+        "AccountingStorageType   = accounting_storage/slurmdbd",
+    ],
 }
 SINFO = [
     "gpu|9000|8|gpu:a100:2(S:0-1)|zen3,nvme",
@@ -212,7 +231,7 @@ def test_the_answers_are_understood(offered):
     assert (cpu.minutes, cpu.memory_mb, cpu.gpus) == (math.inf, 2000, {"": 0})
     assert offered.accounts == {"physics", "maths"}
     assert offered.submit_limit == math.inf
-    assert offered.needs_account
+    assert offered.accounting
 
 
 GOOD = Request("search", "gpu", "physics", "normal", "zen4", 60, 4000, 1, 1, "H100")
@@ -225,6 +244,8 @@ GOOD = Request("search", "gpu", "physics", "normal", "zen4", 60, 4000, 1, 1, "H1
         ({"partition": "", "gpus": 0, "constraint": "", "memory_mb": 1}, None),
         ({"constraint": "zen4|zen5"}, None),  # an expression is SLURM's business
         ({"gpus": 4, "gpu_type": "a100"}, None),
+        ({"partition": "old,gpu"}, None),  # SLURM takes the one that fits
+        ({"partition": "gpu,fast"}, "partition fast: there are cpu, gpu, old (search)"),
         ({"account": "art"}, "account art: you have maths, physics (search)"),
         ({"qos": "express"}, "QOS express: you have long, normal (search)"),
         ({"partition": "fast"}, "partition fast: there are cpu, gpu, old (search)"),
@@ -246,6 +267,15 @@ def test_a_request_that_does_not_fit_is_named(offered, changes, problem):
     assert len(found) == (problem is not None)
     if problem is not None:
         assert problem in found[0]
+
+
+def test_a_user_without_an_account(monkeypatch, offered):
+    monkeypatch.setitem(SACCTMGR, "associations", [])
+    expected = ["you have no account on this cluster, and it requires one"]
+    assert limits.problems([GOOD], limits.offer()) == expected
+    monkeypatch.setitem(SCONTROL, "config", ["AccountingStorageType = accounting_storage/none"])
+    assert limits.problems([GOOD], limits.offer()) == []
+    assert not limits.offer().accounting
 
 
 def test_equal_problems_of_several_rules_are_one(offered):
@@ -302,6 +332,15 @@ def test_a_wrong_setting_is_one_sentence(tmp_path):
     file.write_text("minutes: soon\n")
     with pytest.raises(SnapError, match=r"cluster.yaml: key minutes must be a whole number, got"):
         settings(file)
+    file.write_text("resources: {serach: {mem_mb: 1}}\n")
+    with pytest.raises(SnapError, match="serach"):
+        settings(file)
+
+
+def test_a_named_file_of_settings_must_exist(monkeypatch, tmp_path):
+    monkeypatch.setenv("SNAP_CLUSTER", str(tmp_path / "typo.yaml"))
+    with pytest.raises(SnapError, match=r"SNAP_CLUSTER names .*typo.yaml, which does not exist"):
+        settings()
 
 
 # The size of SLURM jobs

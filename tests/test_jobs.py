@@ -351,6 +351,14 @@ def test_costs_of_a_run_on_slurm(tmp_path, monkeypatch):
     monkeypatch.setattr(
         costs, "work_of", lambda _, stage: [job for job in work if job["stage"] == stage]
     )
+    settings = tmp_path / "cluster.yaml"
+    monkeypatch.setenv("SNAP_CLUSTER", str(settings))
+    settings.write_text("core_minutes_per_job: 0.1")
     wall = costs.projected(totals, None, [1, 2, 3, 6])["wall_seconds"]
     # Jobs of 40 s: four searches, then two sequential runs.
     assert wall == {1: 240, 2: 80 + 40, 3: 80 + 40, 6: 40 + 40}
+    # Two of each share a SLURM job: 2 · 32 s and the 8 s that a SLURM job takes besides.
+    settings.write_text("core_minutes_per_job: 0.5")
+    together = costs.projected(totals, None, [1, 2, 6])
+    assert together["wall_seconds"] == {1: 216, 2: 72 + 72, 6: 72 + 72}
+    assert together["outside_training"] == pytest.approx(1 - 180 / 216)

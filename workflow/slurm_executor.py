@@ -25,11 +25,11 @@ import asyncio
 import json
 import re
 import shlex
-import subprocess
 import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,10 +40,13 @@ from snakemake.iocontainers import ResourceList
 from snap.files import write_atomically
 from snap.pipeline.cluster.limits import Offer, Request
 from snap.pipeline.cluster.queue import Watch
+from snap.pipeline.cluster.slurm import ask
 
+# What sbatch says if it may accept the same job later. A limit other than a submit limit is not
+# temporary, although the general text that follows its name speaks of the submit limit too.
 TEMPORARY = re.compile(
-    r"SubmitJob|MaxSubmit|submit limit|temporarily|try again|timed out|Unable to contact"
-    r"|Connection refused|Zero Bytes|Transport endpoint|standby|authentication|Munge",
+    r"SubmitJob|MaxSubmit|temporarily|try again|timed out|Unable to contact|Connection refused"
+    r"|Zero Bytes|Transport endpoint|in standby mode|authentication error|Munge",
     re.IGNORECASE,
 )
 OUT_OF_MEMORY = re.compile(r"slurmstepd.*(exceeded memory limit|oom.kill)", re.IGNORECASE)
@@ -56,12 +59,15 @@ class Mended:
     def __init__(self, executor: Any, state_file: Path, offered: Offer) -> None:
         self.executor, self.state_file, self.offered = executor, state_file, offered
         self.interval = executor.workflow.executor_settings.init_seconds_before_status_checks
-        self.watch = Watch(executor.run_uuid, executor.get_status_command() != "squeue")
+        accounting = offered.accounting and executor.get_status_command() != "squeue"
+        self.watch = Watch(executor.run_uuid, accounting)
         self.causes: dict[frozenset[str], Counter[str]] = {}
         self.names: dict[str, str] = {}
         self.refused: dict[str, Any] | None = None
+        self.cancelled = False
         self.delay = FIRST_DELAY
         self.stopped = threading.Event()
+        self.saying = threading.Lock()
         self.original = SimpleNamespace(
             run_job=executor.run_job,
             cancel_jobs=executor.cancel_jobs,
@@ -102,17 +108,16 @@ class Mended:
             elif fate.succeeded:
                 self.executor.report_job_success(info)
                 if not self.executor.workflow.executor_settings.keep_successful_logs:
-                    info.aux["slurm_logfile"].unlink(missing_ok=True)
+                    with suppress(OSError):
+                        info.aux["slurm_logfile"].unlink()
             else:
                 log = info.aux["slurm_logfile"]
                 cause = "OUT_OF_MEMORY" if ran_out_of_memory(log) else fate.state
                 self.causes.setdefault(key(info.job), Counter())[cause] += 1
-                said = fate.state if cause == fate.state else f"{fate.state} ({cause})"
-                self.executor.report_job_error(
-                    info,
-                    msg=f"SLURM job {info.external_jobid} ended as {said}. ",
-                    aux_logs=[str(log)],
-                )
+                state = fate.state if cause == fate.state else f"{fate.state} ({cause})"
+                said = f"SLURM job {info.external_jobid} ({info.job.name}) ended as {state}"
+                self.executor.logger.warning(said)  # the error of a group does not contain it
+                self.executor.report_job_error(info, msg=f"{said}. ", aux_logs=[str(log)])
 
     def say(self) -> None:
         """Write what the run waits for, for the progress line and `snap status`."""
@@ -122,17 +127,24 @@ class Mended:
         content = {
             "at": time.time(),
             "silent_since": self.watch.silent_since,
+            "accounting_silent_since": self.watch.accounting_silent_since,
             "waiting": waiting,
             "unknown": self.watch.unknown,
             "refused": self.refused,
             "counts": self.watch.counts,
         }
-        write_atomically(self.state_file, json.dumps(content).encode(), durable=False)
+        with self.saying, suppress(OSError):
+            write_atomically(self.state_file, json.dumps(content).encode(), durable=False)
 
     # Submission
 
     def run_job(self, job: Any) -> None:
-        """Submit a job. The plugin's own handler of errors fails for a group."""
+        """Submit a job, unless the run is ending. The plugin's handler of errors fails for groups.
+
+        What it raises then is reported here.
+        """
+        if self.stopped.is_set():
+            return
         try:
             self.original.run_job(job)
         except Exception as error:
@@ -146,14 +158,12 @@ class Mended:
     def submit_command(
         self, job: Any, params: Any, settings: Any = None, failed_nodes: Any = None, **rest: Any
     ) -> str:
-        """The command of the plugin, with what this attempt needs, and without excluded nodes.
-
-        SLURM itself starts nothing on a node that is down.
-        """
+        """The command of the plugin, with what this attempt needs."""
         view = SimpleNamespace(
             threads=job.threads, resources=ResourceList(fromdict=self.needs(job))
         )
-        return str(self.original.submit_command(view, params, settings=settings, **rest))
+        rest |= {"settings": settings, "failed_nodes": failed_nodes}
+        return str(self.original.submit_command(view, params, **rest))
 
     def needs(self, job: Any) -> dict[str, Any]:
         """The resources of a job, raised by the causes of its failures."""
@@ -165,6 +175,7 @@ class Mended:
         for name, cause, most in (
             ("runtime", "TIMEOUT", limits.minutes),
             ("mem_mb", "OUT_OF_MEMORY", limits.memory_mb),
+            ("mem_mb_per_cpu", "OUT_OF_MEMORY", limits.memory_mb / job.threads),
         ):
             if values.get(name) and failures[cause]:
                 values[name] = int(
@@ -179,30 +190,46 @@ class Mended:
 
     def report_error(self, info: Any, msg: str) -> None:
         """Report a job that could not be submitted, or wait and submit it again."""
-        if not (msg.startswith("SLURM sbatch failed") and TEMPORARY.search(msg)):
+        why = re.match(r"SLURM sbatch failed. The error message was '(.*?)'\.\n", msg, re.DOTALL)
+        if why is None or not TEMPORARY.search(why[1]):
             self.original.report_error(info, msg)
             return
-        why = re.search(r"The error message was '(.*?)'\.\n", msg, re.DOTALL)
-        reason = " ".join((why[1] if why else "").replace("sbatch: error:", "").split())
+        reason = " ".join(why[1].replace("sbatch: error:", "").split())
         since = self.refused["since"] if self.refused else time.time()
         self.refused = {"since": since, "why": reason}
         self.say()
         delay, self.delay = self.delay, min(2 * self.delay, LAST_DELAY)
         if not self.stopped.wait(delay):
+            self.cancel_unnoticed(info.job)
             self.executor._job_submission_executor.submit(self.executor.run_job, info.job)
+
+    def cancel_unnoticed(self, job: Any) -> None:
+        """Cancel what SLURM accepted although sbatch said that it had not, as after a timeout."""
+        if not job.is_group():  # only the comment of a group tells which job it is
+            return
+        form = f"--name={self.executor.run_uuid} --noheader --format=%i|%k".split()
+        for line in ask("squeue", *form) or ():
+            number, _, comment = line.partition("|")
+            if comment == f"group_{job.name}" and number not in self.names:
+                ask("scancel", "--quiet", number)
 
     # The end
 
     def cancel_jobs(self, active_jobs: list[Any]) -> None:
         """Cancel all jobs of the run, also those whose states are being asked for."""
         self.stopped.set()
-        self.original.cancel_jobs(active_jobs)
-        command = ["scancel", "--quiet", f"--name={self.executor.run_uuid}"]
-        subprocess.run(command, check=False, capture_output=True, timeout=60)
+        self.cancelled = True
+        with suppress(Exception):  # SLURM does not answer; shutdown says so
+            self.original.cancel_jobs(active_jobs)
 
     def shutdown(self) -> None:
         self.stopped.set()
         self.original.shutdown()
+        # By name, because a submission that was under way may have succeeded meanwhile.
+        if self.cancelled and ask("scancel", "--quiet", f"--name={self.executor.run_uuid}") is None:
+            self.executor.logger.error(
+                "SLURM does not answer: the next run will cancel the jobs of this one"
+            )
         self.state_file.unlink(missing_ok=True)
 
 
@@ -225,18 +252,27 @@ def key(job: Any) -> frozenset[str]:
 
 def request_of(job: Any) -> Request:
     """What a job asks of SLURM."""
-    resources: Mapping[str, Any] = dict(job.resources.items())
+    return _request(job.rule.name, dict(job.resources.items()), int(job.threads))
+
+
+def request_of_rule(rule: str, given: Mapping[str, Any]) -> Request:
+    """What the profile's resources of a rule ask of SLURM."""
+    values = {name: getattr(one, "value", one) for name, one in given.items()}
+    return _request(rule, {n: v for n, v in values.items() if not callable(v)}, 1)
+
+
+def _request(rule: str, resources: Mapping[str, Any], cores: int) -> Request:
     gres = re.match(r"gpu(?::([A-Za-z_][\w.-]*))?(?::(\d+))?", str(resources.get("gres", "")))
     kind = resources.get("gpu_model") or (gres[1] if gres else "") or ""
     return Request(
-        rule=job.rule.name,
+        rule=rule,
         partition=str(resources.get("slurm_partition") or ""),
         account=str(resources.get("slurm_account") or ""),
         qos=str(resources.get("qos") or ""),
         constraint=str(resources.get("constraint") or ""),
         minutes=int(resources.get("runtime") or 0),
         memory_mb=int(resources.get("mem_mb") or 0),
-        cores=int(job.threads),
+        cores=cores,
         gpus=int(resources.get("gpu") or (gres[2] or 1 if gres else 0)),
         gpu_type=str(kind),
     )

@@ -24,11 +24,11 @@ def test_everything_that_is_wrong_is_in_one_message(started):
     for part in (
         "this run does not fit the cluster, and nothing was submitted:",
         "account chemistry: you have physics (search)",
-        "QOS express: you have normal (search)",
-        "partition gpu: a time limit of 600 min exceeds its 120 (search)",
-        "partition gpu: 64000 MB of memory exceed the 9000 of its largest node (search)",
-        "partition gpu: no node has 1 GPU of type h100; there is a100 (search)",
-        "partition gpu: no node has the feature zen9 (search)",
+        "QOS express: you have normal (search, iid, sequential, ladder, portrait)",
+        "partition gpu: a time limit of 600 min exceeds its 120 (search, ",
+        "partition gpu: 64000 MB of memory exceed the 9000 of its largest node (search, ",
+        "partition gpu: no node has 1 GPU of type h100; there is a100 (search, ",
+        "partition gpu: no node has the feature zen9 (search, ",
         "Correct it in cluster.yaml",
     ):
         assert said.count(part) == 1, said
@@ -38,7 +38,11 @@ def test_everything_that_is_wrong_is_in_one_message(started):
     ("settings", "said"),
     [
         ({"partitions": {"cpu": "fast"}} | ON_CPU, "partition fast: there are cpu, gpu, spare"),
-        ({"partitions": {"gpu": "cpu"}}, "partition cpu: its nodes have no GPU (search)"),
+        ({"partitions": {"gpu": "cpu"}}, "partition cpu: its nodes have no GPU (search, "),
+        (
+            {"resources": {"portrait": {"mem_mb": 50_000}}} | ON_CPU,
+            "partition cpu: 50000 MB of memory exceed the 4000 of its largest node (portrait)",
+        ),
         ({"threads": 64} | ON_CPU, "partition cpu: 64 cores exceed the 4 of its largest node"),
     ],
 )

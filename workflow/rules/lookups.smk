@@ -76,9 +76,12 @@ def write_batches(jobs):
                 {
                     "step": stage,
                     "spec": functions[stage](job.wildcards),
-                    "inputs": list(map(str, job.input.results)),
+                    "inputs": [
+                        file
+                        for file in job.input
+                        if file != STAMP.format(**job.wildcards)
+                    ],
                     "output": str(job.output[0]),
-                    "ledger": str(job.log.ledger),
                 }
             )
     for file, members in files.items():

@@ -1,5 +1,7 @@
 # A run on a SLURM cluster: what is checked before it, and the changes to the plugin for it.
 
+import shutil
+
 from snakemake.exceptions import WorkflowError
 
 from snap.pipeline.cluster import limits, queue
@@ -45,7 +47,7 @@ def slurm_executor():
 
 def prepare_slurm(executor, plan_file):
     """Check that the cluster allows this run, then mend the plugin's executor for it."""
-    from slurm_executor import Mended, request_of
+    from slurm_executor import Mended, request_of, request_of_rule
 
     dropped = [job.rule.name for job in slurm_jobs() if not job.resources.get("slot")]
     if dropped:
@@ -55,7 +57,16 @@ def prepare_slurm(executor, plan_file):
             " `resources` of cluster.yaml"
         )
     offered = limits.offer()
-    wrong = limits.problems(map(request_of, slurm_jobs()), offered)
+    requests = [request_of(job) for job in slurm_jobs()]
+    # The first of make's two passes has only the search. The others should not fail hours later.
+    given = workflow.resource_settings.overwrite_resources
+    due = {request.rule for request in requests}
+    requests += [
+        request_of_rule(stage, given[stage])
+        for stage in STAGES
+        if stage in given and stage not in due
+    ]
+    wrong = limits.problems(requests, offered)
     if wrong:
         raise WorkflowError(
             "\n".join(
@@ -84,6 +95,9 @@ def cancel_earlier_submission(plan_file):
     try:
         earlier = json.loads(plan_file.read_text()).get("slurm")
     except (OSError, ValueError):
+        return
+    # The results may have been copied to a machine without SLURM.
+    if shutil.which("squeue") is None:
         return
     try:
         count = queue.cancel(earlier) if earlier is not None else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -90,7 +91,8 @@ def _train(options: argparse.Namespace) -> None:
     if options.batch:
         from snap.pipeline import batch
 
-        batch.train(Path(options.batch), place)
+        in_advance = batch.train(Path(options.batch), place)
+        place = dataclasses.replace(place, in_advance=in_advance)
     step = getattr(import_module(TRAINING[options.step]), options.step)
     step(spec, options.inputs, options.output, place)
 

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from snap.errors import SnapError
 from snap.files import write_atomically
 from snap.pipeline.jobs import NEEDS, final_trials, search_trials
 from snap.pipeline.ladder import ladder_trials
 from snap.pipeline.resources import slurm_start
-from snap.pipeline.training import Workplace, log, train_missing, write_ledger
+from snap.pipeline.training import Trained, Workplace, log, train_missing
 from snap.trial import Trial
 
 # The trials of each step of work.IN_ADVANCE.
@@ -40,31 +39,44 @@ class Member:
     spec: dict[str, Any]
     inputs: Sequence[Path]
     output: Path
-    ledger: Path
 
     @property
     def engine(self) -> str:
         return str(self.spec["engine"])
 
 
-def train(file: Path, place: Workplace) -> None:
-    """Train the trials of all members, unless an earlier job of this SLURM job has done so."""
-    this, done = str(slurm_start()), file.with_suffix(".trained")
-    if done.exists() and done.read_text() == this:
-        return
+def train(file: Path, place: Workplace) -> Trained:
+    """Train the trials of all members, unless an earlier job of this SLURM job has done so.
+
+    Returns the number of trials that were trained for the job itself, and their seconds.
+    """
+    this, record = slurm_start(), file.with_suffix(".trained")
+    done = _read(record)
+    if done is None or done.get("start") != this:
+        try:
+            members = [_member(one) for one in _read(file) or ()]
+        except (TypeError, LookupError, ValueError):  # then every job trains its own
+            return 0, 0.0
+        done = {"start": this, "trained": {}}
+        for together in _chunks(members):
+            done["trained"] |= _train(together, place)
+        if members:
+            write_atomically(record, json.dumps(done).encode(), durable=False)
+    count, seconds = done["trained"].get(place.label, (0, 0.0))
+    return int(count), float(seconds)
+
+
+def _read(file: Path) -> Any:
     try:
-        members = [_member(one) for one in json.loads(file.read_text())]
-    except (OSError, ValueError, KeyError):  # then every job trains its own
-        return
-    for together in _chunks(members):
-        _train(together, place)
-    write_atomically(done, this.encode(), durable=False)
+        return json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def _member(one: Mapping[str, Any]) -> Member:
     inputs = [Path(path) for path in one["inputs"]]
     spec = json.loads(one["spec"])
-    return Member(one["step"], spec, inputs, Path(one["output"]), Path(one["ledger"]))
+    return Member(one["step"], spec, inputs, Path(one["output"]))
 
 
 def _chunks(members: Sequence[Member]) -> Iterator[list[tuple[Member, list[Trial]]]]:
@@ -73,7 +85,7 @@ def _chunks(members: Sequence[Member]) -> Iterator[list[tuple[Member, list[Trial
     for member in members:
         try:
             trials = TRIALS[member.step](member.spec, member.inputs)
-        except (SnapError, OSError) as error:  # the job itself will fail, and say so
+        except (ValueError, LookupError, OSError) as error:  # the job itself will fail, and say so
             log(f"{member.output} is not trained in advance: {error}")
             continue
         if not trials:
@@ -95,14 +107,16 @@ def _alike(one: tuple[Member, list[Trial]], other: tuple[Member, list[Trial]]) -
     return alike and trials[0].dataset == others[0].dataset
 
 
-def _train(chunk: Sequence[tuple[Member, list[Trial]]], place: Workplace) -> None:
+def _train(chunk: Sequence[tuple[Member, list[Trial]]], place: Workplace) -> dict[str, Trained]:
+    """Train the trials of some members; return how many for each, and their seconds."""
     first = chunk[0][0]
     trials = list(dict.fromkeys(trial for _, own in chunk for trial in own))
     place = dataclasses.replace(place, label=str(first.output))
     rows, trained = train_missing(trials, first.engine, place, NEEDS[first.step])
     results = dict(zip(trials, rows, strict=True))
+    counts: dict[str, Trained] = {}
     for member, own in chunk:
         new = [trial for trial in own if trial in trained]
         trained -= set(new)  # a trial of two members counts once
-        member.ledger.parent.mkdir(parents=True, exist_ok=True)
-        write_ledger(member.ledger, [results[t] for t in own], [results[t] for t in new])
+        counts[str(member.output)] = len(new), sum(results[trial]["seconds"] for trial in new)
+    return counts

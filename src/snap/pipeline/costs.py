@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from snap.pipeline.cluster.settings import settings
 from snap.pipeline.plan import Plan
 from snap.pipeline.status import LEDGER, duration, ledger_of
-from snap.pipeline.work import work_of
+from snap.pipeline.work import batches, work_of
 
 
 def costs(plan_file: Path) -> dict[str, Any]:
@@ -95,14 +96,16 @@ def projected(spent: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -
     """The cost of another plan if its trials and jobs cost as much as those of this run.
 
     Training time is the estimate, scaled by the ratio of measured to estimated time in this run.
-    All other time, in jobs and between them, is counted per job. Wall time is given for each number
-    of cores.
+    All other time, in jobs and between them, is counted per job. On SLURM, the time between jobs
+    is counted per SLURM job, in which several of them run one after the other. Wall time is given
+    for each number of cores.
     """
     stages = spent["stages"]
     drawing = spent["drawing_seconds"]
     between = spent["core_seconds"] - drawing
     between -= sum(stage["job_seconds"] for stage in stages.values())
-    per_job = between / sum(stage["jobs"] for stage in stages.values())
+    minutes = settings()["core_minutes_per_job"] if spent["slurm_jobs"] else 0.0
+    started = spent["slurm_jobs"] or sum(stage["jobs"] for stage in stages.values())
     training = outside = 0.0
     durations: dict[str, list[float]] = {}
     for name, stage in stages.items():
@@ -110,8 +113,12 @@ def projected(spent: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -
         rate = stage["training_seconds"] / stage["guess"] if stage["guess"] else 1.0
         training += rate * sum(job["cost"] for job in work)
         start = (stage["job_seconds"] - stage["training_seconds"]) / stage["jobs"]
-        outside += (start + per_job) * len(work)
-        durations[name] = [rate * job["cost"] + start + per_job for job in work]
+        batch = batches({str(n): job["cost"] for n, job in enumerate(work)}, 60 * minutes)
+        together = [between / started] * len(set(batch.values()))
+        for number, job in zip(batch.values(), work, strict=True):
+            together[number] += rate * job["cost"] + start
+        outside += sum(together) - rate * sum(job["cost"] for job in work)
+        durations[name] = together
     return {
         "training_seconds": training,
         "drawing_seconds": drawing,  # every run draws the same number of figures

@@ -151,8 +151,13 @@ def state(plan_file: Path) -> dict[str, Any]:
         "stages": stages,
         "running": running,
         "seconds_left": left,
-        "queue": queue.read_state(plan_file.parent),
+        "queue": queue.read_state(plan_file.parent) if _on_slurm(content) else {},
     }
+
+
+def _on_slurm(content: Mapping[str, Any]) -> bool:
+    """Whether the run of a plan has jobs on SLURM. A killed run leaves its queue.json behind."""
+    return content.get("slurm") is not None and "ended" not in content
 
 
 def _done(job: Mapping[str, Any], started: float) -> bool:

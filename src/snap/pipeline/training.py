@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # this imports numpy
     from snap.result import Result
 
 
+Trained = tuple[int, float]  # a number of trials, and the seconds of their training
+
+
 @dataclass(frozen=True)
 class Workplace:
     """Where a job reads its data, stores its trials, and reports its progress."""
@@ -32,6 +35,7 @@ class Workplace:
     threads: int = 1
     heartbeats: Path | None = None  # the folder of heartbeats
     ledger: Path | None = None  # the file with counts and times of training
+    in_advance: Trained = (0, 0.0)  # trained for this job before it, in the same SLURM job
     without_gpu: bool = True  # whether to train on the CPU if a granted GPU cannot be used
     label: str = ""  # the name of the job in its heartbeat
 
@@ -81,7 +85,7 @@ def train(
     rows, trained = train_missing(trials, engine, place, needs)
     if place.ledger is not None:
         new = [row for trial, row in zip(trials, rows, strict=True) if trial in trained]
-        write_ledger(place.ledger, rows, new)
+        write_ledger(place.ledger, rows, new, place.in_advance)
     return rows
 
 
@@ -165,32 +169,30 @@ def _why_on_cpu(engine: str) -> str:
 
 
 def write_ledger(
-    ledger: Path, results: Iterable[Mapping[str, Any]], trained: Iterable[Mapping[str, Any]]
+    ledger: Path,
+    results: Iterable[Mapping[str, Any]],
+    trained: Iterable[Mapping[str, Any]],
+    in_advance: Trained = (0, 0.0),
 ) -> None:
-    """Write the number of a job's trials, how many it trained now, and the training time.
+    """Write the number of a job's trials, how many were trained now, and the training time.
 
-    What was trained for the job in advance, in the same start of a SLURM job, stays.
+    Those that were trained `in_advance` for the job count too.
     """
     results, trained = list(results), list(trained)
-    start = resources.slurm_start()
-    if not trained and start is not None and _read(ledger).get("start") == start:
-        return
-    seconds = sum(result["seconds"] for result in trained)
+    seconds = in_advance[1] + sum(result["seconds"] for result in trained)
     account = {
         "trials": len(results),
-        "trained": len(trained),
+        "trained": in_advance[0] + len(trained),
         "diverged": sum(result["diverged"] is not None for result in results),
         "training_seconds": seconds,
-        "ever_trained_seconds": seconds + float(_read(ledger).get("ever_trained_seconds", 0)),
-        "start": start,
+        "ever_trained_seconds": seconds + _earlier(ledger),
     }
     write_atomically(ledger, json.dumps(account).encode())
 
 
-def _read(ledger: Path) -> dict[str, Any]:
-    """The ledger of an earlier run of the job."""
+def _earlier(ledger: Path) -> float:
+    """The training time of earlier runs of the job."""
     try:
-        found = json.loads(ledger.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return float(json.loads(ledger.read_text())["ever_trained_seconds"])
+    except (OSError, ValueError, KeyError):
+        return 0.0

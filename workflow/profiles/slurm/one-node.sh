@@ -2,11 +2,11 @@
 # The whole paper in one allocation, without further SLURM jobs. From the folder of the project:
 #
 #   sbatch workflow/profiles/slurm/one-node.sh
-#   sbatch --partition=gpu --gpus=4 --cpus-per-task=8 workflow/profiles/slurm/one-node.sh
+#   sbatch --partition=gpu --gpus=4 --cpus-per-task=8 --mem=20G workflow/profiles/slurm/one-node.sh
 #   sbatch workflow/profiles/slurm/one-node.sh --configfile workflow/presets/quick.yaml
 #
-# Options of sbatch on the command line override the lines below; arguments after the script go to
-# Snakemake. Shortly before the time limit the run stops, keeps what is trained, and is requeued: it
+# Options of sbatch on the command line override the lines below. Arguments after the script go to
+# Snakemake, and override those that the script gives it. Shortly before the time limit the run stops, keeps what is trained, and is requeued: it
 # goes on where it was, on this node or on another. With GPUs, each training job takes a free one.
 # If none can be used, the run fails; `UNUSABLE_GPU=cpu sbatch …` trains on the CPU instead.
 
@@ -37,7 +37,12 @@ if [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then
     done
 fi
 
-"${SNAP_PYTHON:-.venv/bin/python}" workflow/run.py "$@" "${options[@]}" &
+target=()
+if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then # the first argument names what to make
+    target=("$1")
+    shift
+fi
+"${SNAP_PYTHON:-.venv/bin/python}" workflow/run.py "${target[@]}" "${options[@]}" "$@" &
 run=$!
 warned=
 trap 'warned=yes; kill -TERM "$run"' TERM
@@ -47,9 +52,14 @@ while kill -0 "$run" 2> /dev/null; do # a signal ended the waiting, not the run
     wait "$run"
     code=$?
 done
-# SLURM warns a job that it still calls running of its time limit. After scancel, it is not requeued.
-if [ -n "$warned" ] && [ "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)" = RUNNING ]; then
-    echo "one-node.sh: requeued; what is trained is kept" >&2
-    scontrol requeue "$SLURM_JOB_ID"
+# A job that SLURM has warned of its time limit is still RUNNING; after scancel it is not.
+if [ -n "$warned" ] && [ "$code" -ne 0 ]; then
+    until state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T); do
+        sleep 5 # SLURM does not answer
+    done
+    if [ "$state" = RUNNING ]; then
+        echo "one-node.sh: requeued; what is trained is kept" >&2
+        scontrol requeue "$SLURM_JOB_ID"
+    fi
 fi
 exit "$code"

@@ -53,10 +53,15 @@ class Offer:
     accounts: frozenset[str] | None = None
     qos: frozenset[str] | None = None
     submit_limit: float = math.inf
-    needs_account: bool = False
+    accounting: bool = True  # whether SLURM keeps accounts of ended jobs
 
     def of(self, partition: str) -> Partition:
-        return (self.partitions or {}).get(partition or self.default_partition, Partition())
+        """The limits of a partition; of several, separated by commas, the smallest."""
+        found = [
+            (self.partitions or {}).get(name, Partition())
+            for name in (partition or self.default_partition).split(",")
+        ]
+        return min(found, key=lambda one: (one.minutes, one.memory_mb))
 
 
 def offer() -> Offer:
@@ -121,10 +126,14 @@ def _number(text: str) -> int:
 
 
 def _read_associations(found: Offer) -> None:
+    config = "\n".join(ask("scontrol", "show", "config", timeout=20) or ())
+    found.accounting = re.search(r"AccountingStorageType\s*=.*none", config) is None
     what = ("sacctmgr", "--noheader", "--parsable2", "show")
     form = "format=account,qos,maxsubmitjobs"
     lines = ask(*what, "associations", f"user={getpass.getuser()}", form, timeout=20)
     if not lines:
+        if lines is not None and re.search(r"AccountingStorageEnforce\s*=.*associations", config):
+            found.accounts = frozenset()
         return
     accounts, qos, limits = set(), set(), []
     for line in lines:
@@ -134,9 +143,6 @@ def _read_associations(found: Offer) -> None:
         limits.append(int(limit) if limit.isdigit() else math.inf)
     found.accounts, found.qos = frozenset(accounts), frozenset(qos)
     found.submit_limit = max(limits)
-    config = ask("scontrol", "show", "config", timeout=20) or ()
-    enforced = next((line for line in config if line.startswith("AccountingStorageEnforce")), "")
-    found.needs_account = "associations" in enforced
     for line in ask(*what, "qos", "format=name,maxsubmitjobsperuser", timeout=20) or ():
         name, limit = line.split("|")[:2]
         if limit.isdigit() and found.qos == {name}:  # the only one that this user has
@@ -145,6 +151,8 @@ def _read_associations(found: Offer) -> None:
 
 def problems(requests: Iterable[Request], offered: Offer) -> list[str]:
     """What is wrong with the requests, one sentence each, without repetitions."""
+    if offered.accounts is not None and not offered.accounts:
+        return ["you have no account on this cluster, and it requires one"]
     found: dict[str, list[str]] = {}
     for request in requests:
         for problem in _problems(request, offered):
@@ -165,14 +173,18 @@ def _problems(request: Request, offered: Offer) -> list[str]:
             found.append(f"QOS {request.qos}: you have {_names(offered.qos)}")
     if offered.partitions is None:
         return found
-    name = request.partition or offered.default_partition
-    if name not in offered.partitions:
-        wanted = f"partition {name}" if name else "no partition is given, and none is the default"
-        return [*found, f"{wanted}: there are {_names(offered.partitions)}"]
-    return [
-        *found,
-        *(f"partition {name}: {fault}" for fault in _misfits(request, offered.of(name))),
-    ]
+    names = (request.partition or offered.default_partition).split(",")
+    faults: dict[str, list[str]] = {}
+    for name in names:
+        if name not in offered.partitions:
+            given = (
+                f"partition {name}" if name else "no partition is given, and none is the default"
+            )
+            return [*found, f"{given}: there are {_names(offered.partitions)}"]
+        faults[name] = _misfits(request, offered.of(name))
+    if not all(faults.values()):  # SLURM takes the one that fits
+        return found
+    return [*found, *(f"partition {name}: {fault}" for name in names for fault in faults[name])]
 
 
 def _misfits(request: Request, partition: Partition) -> list[str]:

@@ -30,7 +30,9 @@ LOST = "LOST"  # our word for a job that SLURM no longer knows
 # Reasons to wait that end by themselves. All others are told to the user.
 PASSING = re.compile(
     r"None|Priority|Resources|BeginTime|Dependency|Cleaning|Prolog|Licenses|Reservation"
-    r"|JobArrayTaskLimit|.*(Grp|PerUser|PerAccount|PerAcct|MaxJobs|MaxSubmit).*"
+    r"|JobArrayTaskLimit|.*RunMinutes.*"
+    # Limits on what runs at once; a budget of minutes that is used up is not one of them.
+    r"|(?!.*Minutes).*(Grp|PerUser|PerAccount|PerAcct|MaxJobs|MaxSubmit).*"
 )
 PATIENCE = 60  # seconds that a state between waiting, running and the end may take
 GRACE = 180  # seconds after which a job that SLURM does not know counts as lost
@@ -57,6 +59,7 @@ class Watch:
     clusters: str = ""
     clock: Callable[[], float] = time.time
     silent_since: float | None = None  # since when SLURM has not answered
+    accounting_silent_since: float | None = None  # since when sacct has not, although it is needed
     missing_since: dict[str, float] = field(default_factory=dict)
     waiting: dict[str, dict[str, Any]] = field(default_factory=dict)  # for a lasting reason
     unknown: dict[str, str] = field(default_factory=dict)  # states that are in neither list
@@ -71,6 +74,8 @@ class Watch:
             self.silent_since = self.silent_since or now
             return {job: Fate("", active=True) for job in jobs}
         self.silent_since = None if listed is not None else self.silent_since or now
+        silent = listed is not None and ended is None
+        self.accounting_silent_since = (self.accounting_silent_since or now) if silent else None
         fates = {job: self._fate(job, listed, ended, now) for job in jobs}
         if listed is not None:
             self._note_reasons({job: listed[job] for job in jobs if job in listed}, now)
@@ -127,17 +132,19 @@ class Watch:
         return {row[0]: first_word(row[1]) for row in rows if len(row) == 2}
 
     def _note_reasons(self, listed: Mapping[str, tuple[str, str]], now: float) -> None:
-        before, self.waiting, self.counts = self.waiting, {}, {}
+        waiting: dict[str, dict[str, Any]] = {}
+        counts: dict[str, int] = {}
         for job, (state, reason) in listed.items():
             kind = "waiting" if state == "PENDING" else "running" if state in ACTIVE else ""
             if kind:
-                self.counts[kind] = self.counts.get(kind, 0) + 1
+                counts[kind] = counts.get(kind, 0) + 1
             if state not in ("PENDING", "RUNNING", *FAILED, "COMPLETED"):
                 reason = state  # normal for some seconds: COMPLETING, CONFIGURING, SUSPENDED, …
             if state != "RUNNING" and kind and not PASSING.fullmatch(reason):
-                known = before.get(job, {})
+                known = self.waiting.get(job, {})
                 since = known["since"] if known.get("reason") == reason else now
-                self.waiting[job] = {"reason": reason, "since": since}
+                waiting[job] = {"reason": reason, "since": since}
+        self.waiting, self.counts = waiting, counts
 
 
 def first_word(state: str) -> str:
@@ -220,17 +227,23 @@ def words(state: Mapping[str, Any]) -> list[str]:
     found = []
     if state.get("silent_since"):
         found.append(f"SLURM has not answered since {clock(state['silent_since'])}, waiting for it")
+    if since := state.get("accounting_silent_since"):
+        found.append(f"SLURM's accounting (sacct) has not answered since {clock(since)}")
     if refused := state.get("refused"):
         found.append(f"SLURM has refused jobs since {clock(refused['since'])} ({refused['why']})")
     for job, one in state.get("waiting", {}).items():
         if one["reason"] in ACTIVE and state["at"] - one["since"] < PATIENCE:
             continue
         what = f" ({one['what']})" if one.get("what") else ""
-        found.append(f"SLURM job {job}{what} waits since {clock(one['since'])}: {one['reason']}")
+        since = clock(one["since"])
+        found.append(f"SLURM job {job}{what} has been waiting since {since}: {one['reason']}")
     for job, name in state.get("unknown", {}).items():
         found.append(f"SLURM job {job} is in the state {name}, which is unknown here")
     return found
 
 
 def clock(moment: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(moment))
+    """The time of day, with the date if it is not today."""
+    then = time.localtime(moment)
+    today = then[:3] == time.localtime()[:3]
+    return time.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M:%S", then)

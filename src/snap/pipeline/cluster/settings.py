@@ -23,6 +23,8 @@ def path() -> Path:
 def settings(file: Path | None = None) -> dict[str, Any]:
     """The settings with all defaults. Without the file, the defaults alone."""
     file = file or path()
+    if str(file) == os.environ.get("SNAP_CLUSTER") and not file.exists():
+        raise SnapError(f"SNAP_CLUSTER names {file}, which does not exist")
     schema = yaml.safe_load(files(__package__).joinpath("cluster.schema.yaml").read_text())
     try:
         found = complete(read([file]) if file.exists() else {}, schema)
@@ -31,5 +33,6 @@ def settings(file: Path | None = None) -> dict[str, Any]:
         raise SnapError(text if str(file) in text else f"{file}: {text}") from None
     if found["core_minutes_per_job"] is None:
         # By an estimate (docs/engines.md), a GPU does the work of 40 cores or more.
-        found["core_minutes_per_job"] = 400 if found["train_on"] == "gpu" else 10
+        on_gpu = found["train_on"] == "gpu" and found["unusable_gpu"] == "fail"
+        found["core_minutes_per_job"] = 400 if on_gpu else 10
     return found
