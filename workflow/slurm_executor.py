@@ -21,6 +21,7 @@ and 6. Then remove that part.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import re
@@ -257,8 +258,11 @@ def request_of(job: Any) -> Request:
 
 def request_of_rule(rule: str, given: Mapping[str, Any]) -> Request:
     """What the profile's resources of a rule ask of SLURM."""
-    values = {name: getattr(one, "value", one) for name, one in given.items()}
-    return _request(rule, {n: v for n, v in values.items() if not callable(v)}, 1)
+    values = {}
+    for name, one in given.items():
+        with suppress(ValueError, SyntaxError):  # what depends on a job is left to SLURM
+            values[name] = ast.literal_eval(str(getattr(one, "raw", one)))
+    return _request(rule, values, 1)
 
 
 def _request(rule: str, resources: Mapping[str, Any], cores: int) -> Request:
