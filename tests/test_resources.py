@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from snap import SnapError
-from snap.pipeline import resources, slurm
+from snap.pipeline import resources
+from snap.pipeline.cluster import queue, slurm
 
 
 def in_process(code: str, **environment: str) -> str:
@@ -62,11 +63,11 @@ def test_the_log_names_job_and_gpu(monkeypatch):
     [("0:07", 7), ("12:00", 720), ("1:02:03", 3723), ("2-00:00:01", 172801), ("INVALID", 0)],
 )
 def test_slurm_times_are_parsed(text, seconds):
-    assert slurm._seconds(text) == seconds
+    assert (slurm.seconds(text) or 0) == seconds
 
 
 def test_without_slurm_costs_are_empty_and_cancelling_fails(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert slurm.core_seconds("a-name") == {}
+    assert queue.core_seconds("a-name") == {}
     with pytest.raises(SnapError, match="SLURM does not say"):
-        slurm.cancel("a-name")
+        queue.cancel("a-name")
