@@ -323,7 +323,11 @@ def test_the_commented_lines_of_the_example_are_valid(tmp_path):
     assert found["constraint"] == "zen4"
     assert found["mail"] == "you@example.org"
     assert found["container"].startswith("docker://")
-    assert found["resources"]["search"] == {"constraint": "bigmem", "mem_mb": 8000}
+    mail = "--mail-type=END,FAIL --mail-user=you@example.org"
+    asked = {"constraint": "bigmem", "mem_mb": 8000, "slurm_extra": mail}
+    assert found["resources"]["search"] == asked
+    extra = found["resources"]["sequential"]["slurm_extra"]
+    assert extra == f"{mail} --reservation=course", "added, not replaced"
     assert found["snakemake"]["apptainer-args"] == "--nv --bind /scratch"
 
 

@@ -91,11 +91,17 @@ def test_a_run_on_another_machine_blocks_while_it_is_active(
     touched = workspace.folder / (
         ".snakemake/locks/0.output.lock" if ended else "results/smoke/invocations/1.json"
     )
-    activity = threading.Timer(4, os.utime, (touched,))
+    over = threading.Event()
+
+    def act() -> None:
+        while not over.wait(1):
+            os.utime(touched)
+
+    activity = threading.Thread(target=act)
     if alive:
         activity.start()
     done = recover(workspace.folder)
-    activity.cancel()
+    over.set()
     assert done.returncode == int(alive), done.stderr
     assert workspace.locked() == alive
     assert ("smoke was started on elsewhere and active" in done.stderr) == alive

@@ -61,11 +61,11 @@ def take_gpu() -> None:
 
     Call this before torch is imported. The lock ends with the process.
     """
-    from filelock import FileLock, Timeout
-
     devices = gpus().split(",")
     if len(devices) < 2 or (job := slurm_job()) is None:
         return
+    from filelock import FileLock, Timeout
+
     locks = {
         device: FileLock(
             Path(tempfile.gettempdir()) / f"snap-gpu-{os.getuid()}-{job}-{device}.lock"

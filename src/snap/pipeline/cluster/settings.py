@@ -11,6 +11,7 @@ import yaml
 
 from snap.errors import SnapError
 from snap.pipeline.config import complete, read
+from snap.pipeline.work import STAGES
 
 FILE = "cluster.yaml"
 
@@ -35,4 +36,9 @@ def settings(file: Path | None = None) -> dict[str, Any]:
         # By an estimate (docs/engines.md), a GPU does the work of 40 cores or more.
         on_gpu = found["train_on"] == "gpu" and found["unusable_gpu"] == "fail"
         found["core_minutes_per_job"] = 400 if on_gpu else 10
+    if found["mail"]:
+        mail = f"--mail-type=END,FAIL --mail-user={found['mail']}"
+        for rule in STAGES:
+            own = found["resources"].setdefault(rule, {})
+            own["slurm_extra"] = " ".join(filter(None, (mail, own.get("slurm_extra"))))
     return found
