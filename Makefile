@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
-.PHONY: help reproduce paper test test-slurm test-random test-kill lint format bench load variations restore publish clean rulegraph
+.PHONY: help reproduce paper run test test-slurm test-random test-kill lint format bench load variations restore publish clean rulegraph
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -28,11 +28,15 @@ endef
 
 reproduce: $(VENV)/installed  ## the whole paper with fewer samples, epochs, pairs and seeds: minutes
 	$(call run,--configfile workflow/presets/quick.yaml)
-	@echo "Done: open $(CURDIR)/results/quick/report.html"
 
 paper: $(VENV)/installed  ## the whole paper: hours, resumable
 	$(call run,)
-	@echo "Done: open $(CURDIR)/results/paper/report.html"
+
+# run.py reads CONFIG from the environment: neither a shell nor make expands it.
+override CONFIG := $(value CONFIG)
+export CONFIG
+run: $(VENV)/installed  ## your own experiment: CONFIG=mine.yaml changes config.yaml, results go to results/mine
+	$(call run,--configs CONFIG)
 
 # The triton engine's tests run in Triton's interpreter, which must be chosen before Python starts.
 test: $(VENV)/installed lint  ## run every test

@@ -2,7 +2,8 @@
 #
 # To trace a number back to its trial, follow these files from top to bottom:
 #   results/<run>/report.html
-#   results/<run>/figures/<figure>.{png,pdf,csv}, paper_tables/<table>.{csv,md,tex}, claims.{json,csv}
+#   results/<run>/figures/<figure>.{png,pdf,svg,csv}, paper_tables/<table>.{csv,md,tex},
+#     claims.{json,csv}
 #   results/<run>/tables/<table>.csv
 #   results/<run>/{iid,sequential}/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
 #   results/<run>/select/<learner>/<dataset>/<configuration>/lambda=<λ>.csv
@@ -49,7 +50,7 @@ rule searches:
 rule tables:
     input:
         [parts for run in PLANS for parts in PARTS[run].values()],
-        collect(WEIGHTS, run=PLANS, dataset=PLAN.datasets),
+        collect([WEIGHTS, SNAPSHOTS], run=PLANS, dataset=PLAN.datasets),
         collect(TABLE, run=PLANS, table=TABLES),
         collect(CHECKED, run=PLANS),
 
@@ -58,12 +59,13 @@ rule all:
     default_target: True
     input:
         rules.tables.input,
-        collect(FIGURE, run=MAIN, figure=FIGURES, form=["png", "pdf", "csv", "json"]),
+        collect(FIGURE, run=MAIN, figure=FIGURES, form=["png", "pdf", "svg", "json"]),
+        collect(FIGURE, run=MAIN, figure=WITH_DATA, form="csv"),
         collect(
             FIGURE,
             run=OTHERS,
             figure=OTHER_FIGURES,
-            form=["png", "pdf", "csv", "json"],
+            form=["png", "pdf", "svg", "csv", "json"],
         ),
         collect(
             PAPER_TABLE,

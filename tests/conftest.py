@@ -18,9 +18,21 @@ settings.register_profile("fixed", derandomize=True)
 settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
+# Under `make test`, a make that a test starts would print the folders it enters, as a make within a make does.
+for variable in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+    os.environ.pop(variable, None)
+
 
 # Files with few but long tests.
-LONG = ("test_workflow.py", "test_stale.py", "test_browser.py", "test_stopping.py")
+LONG = (
+    "test_workflow.py",
+    "test_stale.py",
+    "test_browser.py",
+    "test_browser_explorer.py",
+    "test_run.py",
+    "test_kept.py",
+    "test_stopping.py",
+)
 
 
 def pytest_collection_modifyitems(items):

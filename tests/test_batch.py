@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,3 +145,18 @@ def test_jobs_are_trained_together_until_they_fill_a_device(plan, tmp_path, monk
     sizes = [sum(len(trials) for _, trials in chunk) for chunk in batch._chunks(written)]
     assert sum(sizes) == 16
     assert all(5 <= size <= 6 for size in sizes[:-1])
+
+
+def test_members_in_any_order_are_trained_by_step(plan, tmp_path):
+    """The workflow lists the members of final runs in no order."""
+    iid, sequential = (members(plan, step, tmp_path) for step in ("iid", "sequential"))
+    mixed = [one for pair in zip(sequential, iid, strict=True) for one in pair]
+    chunks = list(batch._chunks([batch._member(one) for one in mixed]))
+    assert [{member.step for member, _ in chunk} for chunk in chunks] == [{"iid"}, {"sequential"}]
+    assert sum(len(chunk) for chunk in chunks) == len(mixed)
+
+
+def test_a_job_without_metrics_does_not_import_numpy():
+    """Most jobs of a batch only look up kept trials, and the import would take half their time."""
+    code = "import sys, snap.cli.main, snap.pipeline.batch; sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import little_run
 from little_run import changed, rows_of, run_of, write
 from snap import SnapError
-from snap.report import claims
-from snap.report.claim_file import COMPARISONS, Comparison
+from snap.report import claims, paper_places
+from snap.report.claim_file import CHOSEN, COMPARISONS, Comparison
 from snap.report.frames import Tables
 
 ROOT = Path(__file__).parents[1]
@@ -62,11 +62,45 @@ def test_all_claims_of_the_paper_are_present_in_order():
         "iid-exponential-excels",
         "sgd-synapse-fails",
     ]
-    labels = [part for claim in CLAIMS for part in claim.where.split() if ":" in part]
+    labels = [label for claim in CLAIMS for label in paper_places.labels(claim.where)]
+    assert len(labels) == 13
     paper = ROOT.parent / "shared/paper/snap.tex"
     if paper.is_file():
         source = paper.read_text()
-        assert all(f"\\label{{{label.strip(',')}}}" in source for label in labels)
+        assert all(f"\\label{{{label}}}" in source for label in labels)
+
+
+def test_claims_have_short_names_of_their_own():
+    shorts = [claim.short for claim in CLAIMS]
+    assert len(set(shorts)) == len(shorts)
+    assert all(len(short) <= 42 for short in shorts)
+
+
+def test_what_is_said_of_the_margins_is_in_the_comments_of_the_file():
+    comments = [line.lstrip("# ") for line in FILE.read_text().splitlines() if line[:1] == "#"]
+    said = " ".join(comments)
+    assert "The margins were chosen on principle and are not tuned to results." in said
+    assert "The claims and tests were written before the full run." in said
+    assert "Three changes were made after seeing a reduced run." in said
+    assert "worded when the results were known; shown, but not counted" in said
+    for words in ("chosen on principle", "before the full run", "three changes", "reduced run"):
+        assert words in CHOSEN
+    assert "does not count" in CHOSEN
+
+
+def test_a_reader_is_told_the_number_and_the_subject_of_a_figure(tmp_path):
+    verdicts = judged(run_of(tmp_path, changed()))
+    best = verdicts["iid-growth-equal"]
+    assert best.where == "Experiment 1, Figure 2 (accuracy on i.i.d. data against λ)"
+    assert [place.label for place in best.places] == ["fig:Baseline_Model_Performance"]
+    kept = verdicts["sigmoid-neuron-no-forgetting"]
+    assert kept.where == (
+        "Experiment 2, Figure 4(d) (MNIST: S.S. neuron, λ = 32) and Figure 11(d)"
+        " (FashionMNIST: S.S. neuron, λ = 32)"
+    )
+    assert verdicts["sgd-synapse-fails"].places[0].number == "Table 6"
+    assert verdicts["sgd-accurate-before-consolidated"].places == ()
+    assert not any(":" in word[:-1] for v in verdicts.values() for word in v.where.split())
 
 
 def test_a_run_like_the_paper_reproduces_every_claim_that_the_paper_does_not_contradict(tmp_path):
@@ -346,8 +380,17 @@ def test_verdicts_are_written_as_json_and_csv(tmp_path):
     claims.write(verdicts, tmp_path / "claims.json", tmp_path / "claims.csv")
     entries = json.loads((tmp_path / "claims.json").read_text())
     assert len(entries) == len(CLAIMS)
-    keys = "id claim where figure dataset verdict reason numbers seeds tests".split()
+    keys = "id short claim where places figure dataset verdict reason numbers seeds tests".split()
     assert all(set(keys) <= set(entry) for entry in entries)
+    assert list(entries[0]).index("short") == list(entries[0]).index("claim") - 1
+    assert entries[0]["short"] == CLAIMS[0].short
+    assert entries[0]["places"] == [
+        {
+            "number": "Figure 2",
+            "label": "fig:Baseline_Model_Performance",
+            "about": "accuracy on i.i.d. data against λ",
+        }
+    ]
     assert set(entries[0]["tests"][0]) == {
         "what",
         "value",
@@ -355,10 +398,16 @@ def test_verdicts_are_written_as_json_and_csv(tmp_path):
         "outcome",
         "note",
         "afterwards",
+        "by_seed",
+        "paper",
+        "made_of",
+        "limits",
     }
     with (tmp_path / "claims.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == sum(len(claim.tests) for claim in CLAIMS)
+    assert rows[0]["short"] == CLAIMS[0].short
+    assert rows[0]["where"] == entries[0]["where"]
     assert rows[0]["value"] == ""  # the spread of a group in which one member diverged
     assert rows[2]["id"] == "sequence-sigmoid-best"
     assert float(rows[2]["value"]) == pytest.approx(0.3)
@@ -379,7 +428,9 @@ def entry() -> dict:
         "reproduced": "at most 0.1",
         "partly": "at most 0.2",
     }
-    return {"id": "mine", "claim": "c", "where": "w", "figure": "iid", "tests": [test]}
+    place = "Section 4, fig:weight-growth"
+    words = {"id": "mine", "short": "s", "claim": "c", "where": place}
+    return words | {"figure": "iid", "tests": [test]}
 
 
 def load(tmp_path, *entries):
@@ -408,6 +459,11 @@ def test_a_claim_can_be_added_without_code(tmp_path):
         ("tests", [], "tests", "at least one"),
         ("id", "Not This", "id", "lowercase letters"),
         ("claim", 3, "claim", "must be text"),
+        ("short", ..., "short", "is missing"),
+        ("short", "", "short", "must be text"),
+        ("short", "one\ntwo", "short", "one line of at most 42 characters"),
+        ("short", "x" * 43, "short", "one line of at most 42 characters"),
+        ("where", "Section 4, fig:nothing", "where", "names fig:nothing, which is no figure"),
         ("figure", "portrait", "figure", "must be one of headline"),
         ("needs", "luck", "needs", "must be one of any, full"),
         ("colour", "red", "colour", "is unknown"),

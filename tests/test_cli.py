@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from little_run import as_in_the_paper, run_of
+from snap.cli import train
 from snap.cli.main import main
 from snap.data.datasets import PAPER_DATASETS, checksum
 
@@ -61,12 +64,30 @@ def test_train_for_people(folder, capsys):
     code, out, _ = snap(*TRAIN, *PAIR, *folder, "--epochs", "1", capsys=capsys)
     assert code == 0
     assert "accuracy over all classes: 0." in out
-    sequence = ["--experiment", "sequential", "--max-epochs", "1", "--epochs", "9"]
-    code, out, err = snap(*TRAIN, *PAIR, *folder, *sequence, capsys=capsys)
+    sequence = ["--experiment", "sequential", "--max-epochs", "1"]
+    code, out, _ = snap(*TRAIN, *PAIR, *folder, *sequence, capsys=capsys)
     assert code == 0
     assert "untrained" in out
     assert "forgetting" in out
-    assert "--max-epochs" in err, "an option that does not apply is reported"
+
+
+@pytest.mark.parametrize("name", train.SEQUENCE)
+def test_an_option_without_its_experiment_is_an_error(folder, capsys, monkeypatch, name):
+    """Nothing is trained, although i.i.d. is the default."""
+    monkeypatch.setattr("snap.experiments.run", None)
+    option = [train._flag(name), train.DEFAULTS.items()[name]]
+    for experiment in ([], ["--experiment", "iid"]):
+        code, out, err = snap(*TRAIN, *PAIR, *folder, *option, *experiment, capsys=capsys)
+        assert (code, out) == (2, "")
+        assert err == f"snap: error: {option[0]} can only be used with --experiment sequential\n"
+
+
+def test_epochs_are_for_iid_data_only(folder, capsys, monkeypatch):
+    monkeypatch.setattr("snap.experiments.run", None)
+    options = ["--experiment", "sequential", "--epochs", "9"]
+    code, out, err = snap(*TRAIN, *PAIR, *folder, *options, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err == "snap: error: --epochs is for --experiment iid: a task's limit is --max-epochs\n"
 
 
 def test_divergence_is_reported_not_raised(folder, capsys):
@@ -153,6 +174,86 @@ def test_bench_rows(capsys):
     assert {row["engine"] for row in report["rows"]} == {"cpu", "torch", "reference"}
     assert {row["learner"] for row in report["rows"]} == {"hebbian", "sgd"}
     assert report["shared_layer_over_two"] > 0
+
+
+@pytest.fixture
+def run_folder(tmp_path, monkeypatch):
+    """A folder in which the run quick was started last."""
+    monkeypatch.chdir(tmp_path)
+    run_of(Path("results/quick/tables"), as_in_the_paper())
+    Path("results/quick/plan.json").write_text("{}")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [
+        ("png", b"\x89PNG"),
+        ("pdf", b"%PDF"),
+        ("svg", b"<?xml"),
+        ("csv", b"learner,"),
+        ("PNG", b"\x89"),
+    ],
+)
+def test_a_figure_is_one_file(run_folder, capsys, form, begins):
+    """Of the run that was started last; style and numbers of the paper are the project's."""
+    code, _, err = snap("report", "figure", "iid", "--output", f"out/mine.{form}", capsys=capsys)
+    assert (code, err) == (0, "")
+    (made,) = Path("out").iterdir()
+    assert made.name == f"mine.{form}"
+    assert made.read_bytes().startswith(begins)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [["--run", "quick"], ["--tables", "results/quick"], ["--tables", "results/quick/tables"]],
+)
+def test_the_run_of_a_figure_can_be_named(run_folder, capsys, source):
+    other = Path("results/other/plan.json")
+    other.parent.mkdir()
+    other.write_text("{}")
+    where = ["report", "figure", "iid", "--output", "mine.csv"]
+    code, _, err = snap(*where, capsys=capsys)
+    assert (code, "results/other lacks" in err) == (2, True)
+    assert snap(*where, *source, capsys=capsys)[0] == 0
+    assert Path("mine.csv").is_file()
+
+
+def test_all_files_of_a_figure(run_folder, capsys):
+    for name, forms in {"iid": "csv json pdf png svg", "network": "json pdf png svg"}.items():
+        assert snap("report", "figure", name, "--all", name, capsys=capsys)[0] == 0
+        made = sorted(path.name for path in Path(name).iterdir() if path.name[0] != ".")
+        assert made == [f"{name}.{form}" for form in forms.split()]
+        caption = Path(__file__).parents[1] / f"reports/captions/{name}.rst"
+        assert json.loads(Path(name, f"{name}.json").read_text())["caption"] == caption.read_text()
+
+
+BAD_FIGURES = {
+    "unknown figure": (["pie", "--output", "mine.png"], "there is no figure 'pie'"),
+    "unknown form": (["iid", "--output", "mine.jpg"], "must end in one of .png, .pdf, .svg, .csv"),
+    "no form": (["iid", "--output", "mine"], "must end in one of .png"),
+    "no data": (["network", "--output", "mine.csv"], "network is a diagram, which has no data"),
+    "no run": (["iid", "--run", "nope", "--output", "mine.png"], "no run 'nope'"),
+    "no tables": (["iid", "--tables", ".", "--output", "mine.png"], ". lacks what iid is drawn"),
+    "no dataset": (
+        ["curves-CIFAR", "--output", "mine.png"],
+        "has no dataset CIFAR: choose from MNIST",
+    ),
+    "nothing to draw": (["features-MNIST", "--output", "mine.png"], "no figure features-MNIST"),
+    "no style": (["iid", "--style", "x.yaml", "--output", "mine.png"], "x.yaml cannot be used"),
+    "no numbers": (["iid", "--paper", "x.yaml", "--output", "mine.png"], "(x.yaml)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FIGURES)
+def test_a_figure_that_cannot_be_drawn(run_folder, capsys, case):
+    arguments, said = BAD_FIGURES[case]
+    code, out, err = snap("report", "figure", *arguments, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith("snap: error: ")
+    assert err.count("\n") == 1
+    assert said in err
+    assert not list(Path().glob("mine*"))
 
 
 BAD = {

@@ -12,7 +12,7 @@ from snap.pipeline.cluster.limits import Offer, Partition, Request
 from snap.pipeline.cluster.queue import GRACE, LOST, Watch
 from snap.pipeline.cluster.settings import settings
 from snap.pipeline.cluster.slurm import seconds
-from snap.pipeline.work import batches
+from snap.pipeline.work import batches, slurm_job_names
 from workspace import ROOT
 
 
@@ -361,3 +361,25 @@ def test_a_small_rest_joins_the_last_batch():
     assert batches({"a": 10, "b": 10, "c": 4}, 10) == {"a": 0, "b": 1, "c": 1}
     assert batches({"a": 10, "b": 10, "c": 6}, 10) == {"a": 0, "b": 1, "c": 2}
     assert batches({"a": 4}, 10) == {"a": 0}
+
+
+def names(costs: dict[str, float], seconds: float, **resources) -> dict[str, str]:
+    """The SLURM job of the only training job of each stage."""
+    found = slurm_job_names({s: {"job": c} for s, c in costs.items()}, seconds, resources)
+    return {stage: jobs["job"] for stage, jobs in found.items()}
+
+
+def test_final_runs_of_all_stages_share_slurm_jobs():
+    costs = dict.fromkeys(("search", "iid", "sequential", "ladder", "portrait"), 10)
+    shared = dict.fromkeys(costs, "final0") | {"search": "search0"}
+    assert names(costs, 100) == shared
+    # Portraits need all sequential runs, so they do not hold up other final runs.
+    split = {"iid": "final0", "sequential": "final1", "ladder": "final2", "portrait": "portrait0"}
+    assert names(costs, 10) == split | {"search": "search0"}
+    # Snakemake has no group of jobs whose partitions or features differ.
+    assert names(costs, 100, ladder={"constraint": "zen4"}) == shared | {"ladder": "ladder0"} | {
+        "portrait": "portrait0"
+    }
+    assert names(costs, 100, portrait={"mem_mb": 9}) == shared | {"portrait": "portrait0"}
+    assert names(costs, 100, **{stage: {"mem_mb": 9} for stage in costs}) == shared
+    assert names({"search": 1}, 100) == {"search": "search0"}

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from snap import Iid, Sequential, SnapError, Trial
+from snap import Iid, Sequential, SnapError, Trial, consolidation
 from snap.data.samples import Samples
 from snap.engines.cpu_population import CpuPopulation
 from snap.experiments import run
@@ -151,11 +151,11 @@ def test_divergence_is_a_result(small):
 def test_percentiles_show_consolidation(small):
     """They are recorded on request: strength grows and, near 1, plasticity falls."""
     (result,) = run([trial(experiment=Iid(4), alpha=0.3)], small, record=True)
-    strength = [p["weights"]["hidden_strength"] for p in result.history]
+    strength = [p["weights"]["hidden"]["strength"] for p in result.history]
     assert all(np.all(np.diff(row) >= 0) for row in strength)
     assert strength[-1][-1] > strength[0][0]
     top = result.history[-1]["weights"]
-    assert max(top["hidden_plasticity"]) <= 0.25
+    assert max(top["hidden"]["plasticity"]) <= 0.25
     assert "weights" not in run([trial()], small)[0].history[0]
 
 
@@ -229,3 +229,30 @@ def test_a_learner_is_called_at_the_end_of_each_task(small, monkeypatch, engine)
     (result,) = run([trial], small, engine)
     assert [labels for _, labels in calls] == [[0, 1], [7]]
     assert 0 < calls[0][0] < calls[1][0] == result.samples
+
+
+@pytest.mark.parametrize(
+    ("growth", "strengths", "expected"),
+    [
+        ("sigmoid", [0.0, 0.02, 0.5, 0.97, 0.98, 1.0, 1.3], [0, 0, 0, 0, 1, 1, 1]),
+        ("linear", [0.0, 0.5, 1.0, 70.0], [0, 0, 0, 0]),
+        ("exponential", [0.0, 0.5, 1.0, 70.0], [0, 0, 0, 0]),
+    ],
+)
+def test_a_strong_unit_that_is_no_longer_plastic_has_consolidated(growth, strengths, expected):
+    """A sigmoidal unit with little strength is not plastic either, but will be."""
+    name = "linear-linear" if growth == "linear" else f"{growth}-{growth}-neuron"
+    for layer in ("hidden", "output"):
+        found = consolidation.consolidated(trial(configuration=name), layer, np.array(strengths))
+        assert found.tolist() == [bool(one) for one in expected]
+
+
+def test_states_count_neurons_or_synapses():
+    W, V = np.full((3, 784), 0.01), np.full((10, 3), 0.2)
+    W[1] = 1.0  # its norm is the square root of 784, the divisor
+    for name, units, consolidated in (
+        ("sigmoid-sigmoid-neuron", 3, 1),
+        ("sigmoid-sigmoid-synapse", 3 * 784, 784),
+    ):
+        hidden = consolidation.states(trial(configuration=name, hidden=3), W, V)["hidden"]
+        assert (hidden["units"], hidden["consolidated"]) == (units, consolidated)

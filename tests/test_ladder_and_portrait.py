@@ -8,9 +8,10 @@ import json
 import numpy as np
 import pytest
 
-from snap import Iid, Sequential, Trial
+from snap import Iid, Sequential, SnapError, Trial
 from snap.experiments import run
-from snap.pipeline import jobs
+from snap.initial import initial_weights
+from snap.pipeline import jobs, snapshots
 from snap.pipeline.ladder import ladder
 from snap.pipeline.portrait import portrait
 from snap.pipeline.rows import CONSOLIDATION, SELECTED, SEQUENTIAL, read_rows, write_rows
@@ -130,3 +131,36 @@ def test_without_trials_a_portrait_is_empty(tmp_path, place):
         assert list(csv.reader(file)) == [CONSOLIDATION]
     with np.load(out.with_suffix(".npz"), allow_pickle=False) as file:
         assert file.files == []
+
+
+def test_snapshots_follow_the_weights_through_the_tasks(tmp_path, place, small):
+    sequential = outcomes(tmp_path / "outcomes.csv", outcome(16, 0.9, 0))
+    trials = [open_trial(experiment=SEQUENCE).text]
+    portrait({"trials": trials, "engine": "cpu"}, [sequential], tmp_path / "p.csv", place)
+    ((trial, seen),) = snapshots.read(tmp_path / "p.snapshots.npz").items()
+    tasks = len(SEQUENCE.tasks)
+    per_task = snapshots.PER_TASK
+    assert seen.task.tolist() == [k / per_task for k in range(per_task * tasks + 1)]
+    assert len(seen.tiles) == len(seen.strength) == len(seen.consolidated) == len(seen.task)
+    # The first shows the initial weights, and the last those at the end.
+    initial = initial_weights(trial, seen.tiles.shape[2])[0]
+    with np.load(tmp_path / "p.npz", allow_pickle=False) as file:
+        final = file[trial.text]
+    for shown, W in ((seen.tiles[0], initial), (seen.tiles[-1], final)):
+        assert np.array_equal(shown, snapshots.as_tiles(np.asarray(W, np.float64)))
+    norms = np.linalg.norm(final, axis=1) / trial.strength_divisor("hidden", *final.shape)
+    assert seen.strength[-1] == pytest.approx(norms)
+    assert not seen.consolidated.any(), "linear growth does not consolidate"
+
+
+def test_tiles_are_scaled_for_each_neuron():
+    W = np.array([[0.0, 0.1, 0.2], [0.0, 50.0, 100.0], [-1.0, 0.0, 1.0], [np.nan, 1.0, 2.0]])
+    tiles = snapshots.as_tiles(W)
+    assert tiles.tolist()[:3] == [[0, 128, 255], [0, 128, 255], [0, 128, 255]]
+
+
+def test_a_damaged_file_of_snapshots_is_named(tmp_path):
+    path = tmp_path / "MNIST.snapshots.npz"
+    path.write_bytes(b"not an archive")
+    with pytest.raises(SnapError, match=r"MNIST\.snapshots\.npz cannot be read as snapshots"):
+        snapshots.read(path)

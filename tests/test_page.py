@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 import report_folder
-from report_folder import CLAIMS, DATASETS, KINDS, TABLES, Run
+from report_folder import CLAIMS, DATASETS, KINDS, LEFT_OUT, TABLES, UNTESTED, Run
 from snap.errors import SnapError
 from snap.pipeline import provenance
 from snap.pipeline.config import read
 from snap.protocol import AGREED, SWITCHES
-from snap.report import claims, page
+from snap.report import answer, claims, page, words
+from snap.report.frames import Tables
 from snap.trial import SEMANTICS
 
+SVG = '<svg xmlns="http://www.w3.org/2000/svg">{}</svg>'
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror="alert(1)">',
@@ -75,75 +79,144 @@ def run(tmp_path) -> Run:
 
 
 def written(run: Run) -> Reader:
-    page.write(run.folder, run.page, page.Contents(run.figures, run.tables))
-    return Reader(run.page.read_text())
+    return Reader(run.write().read_text())
 
 
-@pytest.fixture
-def read(run) -> Reader:
-    return written(run)
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory) -> Run:
+    return report_folder.build(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def read(unchanged) -> Reader:
+    return written(unchanged)
 
 
 # Content
 
 
-def test_every_figure_is_on_the_page_with_its_texts_and_links(run, read):
-    ids, links, alts = read.values("id"), read.values("href"), read.values("alt")
-    assert len(run.figures) == 4 + 7 * len(DATASETS)
+def test_every_figure_is_on_the_page_with_its_texts_and_data(unchanged, read):
+    run = unchanged
+    ids, links, labels = read.values("id"), read.values("href"), read.values("aria-label")
+    files = downloads(read)
     for name in run.figures:
         about = json.loads((run.folder / "figures" / f"{name}.json").read_text())
-        assert f"figure-{name.lower()}" in ids
-        assert f"#figure-{name.lower()}" in links
-        assert about["alt"] in alts
+        anchor = f"figure-{name.lower()}"
+        assert anchor in ids
         assert about["title"] in read.text
+        if name == LEFT_OUT:
+            assert about["left_out"] in read.text
+            assert about["alt"] not in labels
+            assert f"#{anchor}" not in links, "it is not in the contents"
+            continue
+        assert f"#{anchor}" in links or name == "headline"
+        assert about["alt"] in labels
+        assert f"{name}-0" in ids, "the drawing, with its own ids"
         for gap in about["gaps"]:
             assert gap in read.text
-        if about["paper"]:
-            assert f"In the paper: {about['paper']}" in read.text
-        for file in (f"figures/{name}.csv", f"figures/{name}.pdf"):
-            assert f"./{file}" in links
-        for source in about["sources"]:
-            assert f"./tables/{source}.csv" in links
-    images = [value for value in read.values("src") if value.startswith("data:image/png")]
-    assert len(images) == len(run.figures)
+        for one in about["paper"]:
+            assert f"In the paper: {one['number']}, {one['about']} ({one['label']})" in read.text
+        if about["data"]:
+            data = (run.folder / "figures" / f"{name}.csv").read_text()
+            assert files[f"{anchor}.csv"] == data
+        else:
+            assert f"{anchor}.csv" not in files
+        assert ", ".join(about["sources"]) in read.text
+    drawings = [tag for tag, a in read.elements if tag == "svg" and "viewbox" in a]
+    assert len(drawings) == len(run.figures) - 1 + 1, "one is left out, the headline is there twice"
 
 
-def test_the_headline_comes_first_and_sections_follow_in_order(read):
+def downloads(read: Reader) -> dict[str, str]:
+    """The files that the page offers, by name."""
+    files = {}
+    for tag, attributes in read.elements:
+        if tag == "a" and "download" in attributes:
+            kind, _, content = attributes["href"].partition(",")
+            assert kind == "data:text/plain;charset=utf-8"
+            files[attributes["download"]] = unquote(content)
+    return files
+
+
+def test_the_question_and_its_answer_come_first(unchanged, read):
+    at = [read.text.index(text) for text in (answer.QUESTION, "After three tasks in sequence")]
+    assert at == sorted(at)
+    assert read.text.index("After three tasks") < read.text.index("Claims and evidence What")
+    for sentence in answer.answer(Tables(unchanged.folder / "tables")):
+        assert sentence in read.text
+    assert "SNAP, sigmoidal growth in both layers, classifies 80 and 80 %" in read.text
+
+
+def test_sections_follow_in_order(read):
     ids = read.values("id")
     sections = list(dict.fromkeys(section for _, _, section, _, _ in KINDS[1:]))
-    order = ["figure-headline", "claims"]
-    order += [f"section-{page.slug(section)}" for section in sections]
+    order = ["top", "figure-headline", "claims", "explore", "develop"]
+    order += [f"section-{words.slug(section)}" for section in sections]
     order += ["tables", "protocol", "provenance"]
     assert [i for i in ids if i in order] == order
     assert "section-headline" not in ids
 
 
-def test_every_table_is_on_the_page(run, read):
-    links = read.values("href")
-    for name, title in TABLES.items():
+def test_every_table_is_on_the_page_with_its_files(read):
+    files = downloads(read)
+    for number, (name, title) in enumerate(TABLES.items(), start=1):
         assert title in read.text
-        for ending in ("csv", "md", "tex"):
-            assert f"./paper_tables/{name}.{ending}" in links
+        assert f"In the paper: Table {number}, something of the paper" in read.text
+        for ending in page.FORMATS:
+            assert files[f"table-{name.lower()}.{ending}"] == f"{title} as {ending}\n"
     assert read.text.count("0.708 ± 0.004") >= len(TABLES)
     assert "diverged" in read.text
     assert "missing" in read.text
 
 
-def test_links_are_relative_to_the_folder_of_the_page(run, tmp_path):
-    output = tmp_path / "elsewhere" / "report.html"
-    page.write(run.folder, output, page.Contents(run.figures, run.tables))
-    assert "../figures/headline.csv" in Reader(output.read_text()).values("href")
+def test_the_verdicts_link_to_their_evidence(read):
+    links = read.values("href")
+    for name, short, claim, _, *verdicts in CLAIMS:
+        assert f"claim-{name}" in read.values("id")
+        assert f"{claim}." in read.text
+        if verdicts == [UNTESTED, UNTESTED]:
+            assert short not in read.text
+        else:
+            assert short in read.text
+            assert links.count(f"#claim-{name}") >= 1 + len(DATASETS)
 
 
 def test_every_claim_links_to_the_figures_and_tables_that_show_it(read):
-    for name, claim, _, _, _ in CLAIMS:
-        assert f"claim-{name}" in read.values("id")
-        assert f"{claim}." in read.text
     links = read.values("href")
     for target in ("figure-curves-mnist", "figure-curves-fashionmnist", "table-sgd-iid"):
         assert f"#{target}" in links
-    assert links.count("#claim-iid-sgd") == 1, "the table links to the claim that it shows"
-    assert "0.3731, wanted at least 0.05" in read.text
+    shown = read.text.partition(TABLES["sgd-iid"])[2]
+    assert "claim 2" in shown, "the table links to the claim that it shows"
+
+
+def test_a_test_is_one_number_line_per_dataset(read):
+    lines = [
+        a["aria-label"] for _, a in read.elements if a.get("class") == "line" and a.get("role")
+    ]
+    wanted = "wanted at least 0.05; partly: at least −0.05"
+    first = f"0.373; by seed 0.360, 0.370 and 0.389; in the paper 0.410; {wanted}"
+    second = f"−0.012; by seed −0.020, −0.012 and −0.004; {wanted}"
+    assert lines.count(first) == len(CLAIMS)
+    assert lines.count(second) == len(CLAIMS)
+    assert "no number; wanted below 0.3" in lines
+    assert "-0.0" not in read.text, "a true minus everywhere"
+    assert read.text.count("S.S. neuron (λ = 8) 0.713 ± 0.015 minus") == 2 * len(CLAIMS)
+
+
+def test_claims_that_the_run_cannot_test_are_folded_away(read):
+    before, _, folded = read.text.partition("1 claim that this run cannot test")
+    assert "SGD is accurate early." in folded
+    assert "SGD is accurate early." not in before
+    assert "1 more cannot be tested by this run" in before
+    assert "so −0.1 cannot be told" in folded
+    assert "Not testable" not in read.text.partition("Claims and evidence What")[0]
+
+
+def test_a_run_that_can_test_no_claim_says_so_once(run):
+    run.change("claims.json", verdict=UNTESTED)
+    read = written(run)
+    assert "This run cannot test the paper’s claims." in read.text
+    assert f"{len(CLAIMS)} claims that this run cannot test" in read.text
+    assert "verdicts" not in read.values("class")
 
 
 def test_the_summary_counts_verdicts_in_words(read):
@@ -157,8 +230,8 @@ def test_page_and_claims_have_the_same_verdicts():
 
 def test_every_verdict_has_its_own_symbol(read):
     for verdict in page.VERDICTS:
-        assert f"icon-{page.slug(verdict)}" in read.values("id")
-        assert f"#icon-{page.slug(verdict)}" in read.values("href")
+        assert f"icon-{words.slug(verdict)}" in read.values("id")
+        assert f"#icon-{words.slug(verdict)}" in read.values("href")
 
 
 def test_protocol_switches_and_provenance_are_on_the_page(read):
@@ -193,16 +266,45 @@ def test_the_page_is_well_formed(read):
     assert {link[1:] for link in read.values("href") if link.startswith("#")} <= set(ids)
 
 
-def test_the_page_loads_nothing_from_the_network(run, read):
-    for attribute in ("src", "href", "srcset", "action", "poster"):
+def test_the_page_loads_nothing_and_links_only_to_the_paper_and_its_code(unchanged, read):
+    outside = {link for link in read.values("href") if not link.startswith(("data:", "#"))}
+    assert outside == {
+        "https://arxiv.org/abs/2410.15318",
+        "https://github.com/lshiyan/biological-deep-learning/tree/fundamentals_sgd",
+    }
+    for attribute in ("src", "srcset", "action", "poster"):
         for value in read.values(attribute):
-            assert value.startswith(("data:image/", "#", "./")), value
-    style = run.page.read_text().partition("<style>")[2].partition("</style>")[0]
+            assert value.startswith("data:image/"), value
+    style = unchanged.page.read_text().partition("<style>")[2].partition("</style>")[0]
     assert "url(" not in style
     assert "@import" not in style
     policy = next(a["content"] for t, a in read.elements if a.get("http-equiv"))
     assert policy.startswith("default-src 'none'; img-src data:;")
+    assert "unsafe-eval" not in policy
     assert not [name for _, a in read.elements for name in a if name.startswith("on")]
+
+
+def test_another_reading_stands_beside_ours(run):
+    """Its figures keep their ids apart from those of the main run."""
+    own = run.folder / "readings/as-run"
+    for name in ("figures", "paper_tables", "claims.json"):
+        if (run.folder / name).is_dir():
+            shutil.copytree(run.folder / name, own / name)
+        else:
+            shutil.copy(run.folder / name, own / name)
+    config = report_folder.provenance()["config"] | {"readings": {"as-run": {"protocol": "code"}}}
+    run.change("provenance.json", config=config)
+    run.change("readings/as-run/claims.json", verdict="reproduced")
+    contents = page.Contents(run.figures, run.tables, ["as-run"], ["iid"], ["metrics"])
+    page.write(run.folder, run.page, contents, report_folder.STYLE)
+    read = Reader(run.page.read_text())
+    ids = read.values("id")
+    assert len(ids) == len(set(ids))
+    assert {"iid-0", "as-run-iid-0", "as-run-figure-iid", "as-run-table-metrics"} <= set(ids)
+    assert "url(#as-run-iid-0)" in read.values("clip-path")
+    assert "MNIST, as run" in read.text
+    decides = "As run, the verdict differs on MNIST and FashionMNIST. What decides it: neuron_norm"
+    assert decides in read.text
 
 
 # Hostile values
@@ -210,14 +312,18 @@ def test_the_page_loads_nothing_from_the_network(run, read):
 
 def with_text(run: Run, text: str) -> Reader:
     """The page with this text in every value that may contain text."""
-    words = {"title": text, "caption": text, "alt": text, "paper": text, "gaps": [text]}
-    run.change("figures/iid.json", section=text, dataset=text, **words)
-    run.change("figures/headline.json", **words)
+    paper = [{"number": text, "label": text, "about": text}]
+    said = {"title": text, "caption": text, "alt": text, "paper": paper, "gaps": [text]}
+    run.change("figures/iid.json", section=text, dataset=text, **said)
+    run.change("figures/headline.json", **said)
+    run.change("figures/ladder.json", left_out=text)
+    (run.folder / "figures/iid.csv").write_text(text)
     run.change("paper_tables/growth.json", title=text, caption=text, columns=[text] * 6)
-    run.change("paper_tables/growth.json", rows=[[text] * 6])
-    test = {"what": text, "value": text, "wanted": text, "outcome": text, "afterwards": True}
+    run.change("paper_tables/growth.json", rows=[[text] * 6], paper=paper)
+    test = {"what": text, "value": 0.1, "wanted": text, "outcome": text, "afterwards": True}
+    test |= {"note": text, "by_seed": [], "paper": None, "made_of": text, "limits": {}}
     run.change("claims.json", id=text, claim=text, where=text, dataset=text, reason=text)
-    run.change("claims.json", numbers=text, seeds=text, figure=text, tests=[test])
+    run.change("claims.json", short=text, seeds=text, figure=text, tests=[test])
     run.change("claims.json", details=[text])
     run.change("provenance.json", reduced=text, run=text, platform=text, date=text)
     run.change("provenance.json", config={"run": text, text: [text], "protocol": text})
@@ -232,7 +338,8 @@ def test_markup_and_script_in_values_appear_as_text(run, text):
     shapes = [[(tag, sorted(a)) for tag, a in one.elements] for one in (harmless, read)]
     assert shapes[0] == shapes[1], "the same elements with the same attributes"
     assert read.unbalanced == []
-    assert text in read.values("alt")
+    assert text in read.values("aria-label")
+    assert text in downloads(read).values()
     # YAML may double a quote; everywhere else the text appears unchanged.
     assert read.text.count(text) >= harmless.text.count("words") - 5
 
@@ -259,8 +366,10 @@ def test_captions_contain_no_raw_markup_files_links_or_images(tmp_path):
 @pytest.mark.parametrize(
     "file",
     [
-        "figures/curves-MNIST.png",
+        "figures/curves-MNIST.svg",
         "figures/curves-MNIST.json",
+        "figures/curves-MNIST.csv",
+        "paper_tables/metrics.tex",
         "paper_tables/metrics.json",
         "claims.json",
         "provenance.json",
@@ -276,11 +385,13 @@ def test_a_missing_file_is_named(run, file):
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("figures/network.png", "not a picture", "is not a PNG image"),
+        ("figures/network.svg", "not a picture", "is not an SVG image"),
+        ("figures/network.svg", SVG.format("<script>alert(1)</script>"), "contains {http"),
+        ("figures/network.svg", SVG.format('<g onclick="alert(1)"/>'), "reacts to events"),
         ("figures/network.json", "{", "is not JSON"),
         ("figures/network.json", '{"name": "network"}', "lacks title, section"),
-        ("claims.json", '["a"]', "lacks id, claim"),
-        ("claims.json", '{"a": 1}', "lacks id, claim"),
+        ("claims.json", '["a"]', "lacks id, short"),
+        ("claims.json", '{"a": 1}', "lacks id, short"),
     ],
 )
 def test_a_broken_file_is_named(run, file, content, message):
@@ -298,9 +409,10 @@ def test_an_unknown_verdict_is_an_error(run):
 
 def test_a_claim_without_a_verdict_for_a_dataset_is_marked(run):
     path = run.folder / "claims.json"
-    path.write_text(json.dumps(json.loads(path.read_text())[:-1]))
+    entries = json.loads(path.read_text())
+    path.write_text(json.dumps(entries[:1] + entries[2:]))
     read = written(run)
-    assert "no verdict" in read.text
+    assert "no verdict" in read.values("title")
     assert "FashionMNIST: 2 of 7 claims reproduced" in read.text
 
 
@@ -321,7 +433,7 @@ def test_a_claim_without_a_verdict_for_a_dataset_is_marked(run):
     ],
 )
 def test_values_are_formatted_for_readers(value, text):
-    assert page.show(value) == text
+    assert words.show(value) == text
 
 
 @pytest.mark.parametrize(
@@ -329,7 +441,7 @@ def test_values_are_formatted_for_readers(value, text):
     [(0.04, "0.0 s"), (59.94, "59.9 s"), (60, "1 min"), (3599, "1 h 00 min"), (7500, "2 h 05 min")],
 )
 def test_durations_are_formatted_for_readers(seconds, text):
-    assert page.duration(seconds) == text
+    assert words.duration(seconds) == text
 
 
 # Provenance

@@ -65,7 +65,8 @@ def test_cost_of_a_run_that_continues_another(tmp_path):
     config = {"iid": seeds, "sequential": seeds, "limits": {"train": None}}
     last = provenance() | {"config": config}
     first = last | {"hardware": {"cpu": "Another", "cores": 2}}
-    first["costs"] = last["costs"] | {"wall_seconds": 7200, "training_seconds": 3 * 3600}
+    stages = {"search": {"core_seconds": 3 * 3600}}
+    first["costs"] = last["costs"] | {"wall_seconds": 7200, "stages": stages}
 
     def cost(restored):
         (tmp_path / "provenance.json").write_text(json.dumps(last | {"restored": restored}))
@@ -76,7 +77,7 @@ def test_cost_of_a_run_that_continues_another(tmp_path):
     assert "took 12 min on 2 cores of A Processor @ 2.60GHz: " in cost([last])
     both = cost([first])
     assert "took 2 h 06 min (2 h 00 min on 2 cores of Another and 6 min on 2 cores of A" in both
-    assert "3.2 core hours of training. We measured 2.8 ms per sample" in both
+    assert "4.3 core hours of training. We measured 2.8 ms per sample" in both
     assert both.endswith(" days on one core.")
 
 

@@ -223,6 +223,12 @@ def test_ladder_and_portraits_skip_configurations_that_are_not_in_the_run():
     assert work_of(plan, "ladder") == []
 
 
+def test_a_configuration_that_is_not_in_the_paper_has_a_portrait():
+    plan = load(changed("configurations", ["linear-linear", "sigmoid-exponential-neuron"]))
+    hebbian = [f[2] for f in plan.portrait_families("MNIST") if f[0] == "hebbian"]
+    assert hebbian == ["linear-linear", "sigmoid-exponential-neuron"]
+
+
 BAD = {
     "an unknown ladder": (changed("ladder.configurations", ["cubic"]), "ladder.configurations"),
     "an unknown portrait": (changed("portraits", ["cubic"]), "portraits"),

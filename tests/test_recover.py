@@ -173,6 +173,7 @@ def test_make_starts_run_py_without_a_shell():
 )
 def test_run_py_makes_the_pairs_and_then_its_target(tmp_path, given, passes):
     (tmp_path / "snakemake.py").write_text("import sys\nprint(*sys.argv[1:])\n")
+    (tmp_path / "config.yaml").write_text("run: paper\n")
     done = subprocess.run(
         [sys.executable, ROOT / "workflow/run.py", *given],
         cwd=tmp_path,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from snap import Configuration, Iid, Protocol, Sequential, SnapError, Trial
+from snap import trial as trial_module
 from snap.growth import FOCUSES, GROWTHS
 from snap.learners import HEBBIAN, SGD
 from snap.numbers import number_text, parse_number
@@ -224,3 +227,34 @@ def test_bad_values_are_named(change, word):
 def test_bad_experiments_are_rejected(make):
     with pytest.raises(SnapError):
         make()
+
+
+def test_the_declared_arguments_of_a_trial_are_its_fields():
+    """Type checkers see an `__init__` of its own, because a trial also accepts names."""
+    source = ast.parse(inspect.getsource(trial_module))
+    (declared,) = (
+        node.args
+        for node in ast.walk(source)
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+    )
+    fields = dataclasses.fields(Trial)
+    assert [one.arg for one in declared.args] == ["self", *(field.name for field in fields)]
+    required = [field for field in fields if field.default is dataclasses.MISSING]
+    assert len(declared.args) - 1 - len(declared.defaults) == len(required)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"experiment": "sequential"}, "experiment must be an Iid"),
+        ({"configuration": 3}, "configuration must be a name such as"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named(given, message):
+    with pytest.raises(SnapError, match=message):
+        Trial(**{"configuration": "linear-linear", "alpha": 0.1, **given})
+
+
+def test_tasks_of_the_wrong_shape_are_named():
+    with pytest.raises(SnapError, match="tasks must look like"):
+        Sequential(tasks=[0, 1])

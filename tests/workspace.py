@@ -122,8 +122,9 @@ class Make(Workspace):
         for name in ("Makefile", "Snakefile", "workflow", "profiles", "reports", "envs"):
             (folder / name).symlink_to(ROOT / name)
 
-    def start(self) -> subprocess.Popen[bytes]:
-        command = ["make", "--assume-old", f"{sys.prefix}/installed", f"VENV={sys.prefix}", "paper"]
+    def start(self, *targets: str) -> subprocess.Popen[bytes]:
+        command = ["make", "--assume-old", f"{sys.prefix}/installed", f"VENV={sys.prefix}"]
+        command += targets or ("paper",)
         with self.output.open("wb") as output:
             return subprocess.Popen(
                 command, cwd=self.folder, stdout=output, stderr=output, start_new_session=True

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snap.checkpoint import Checkpoint
-from snap.consolidation import percentiles
+from snap.consolidation import states
 from snap.data.samples import Samples
 from snap.data.store import Dataset, View
 from snap.driver import Driver, Progress, resumed
@@ -31,12 +31,19 @@ from snap.requests import Learn, Measure, Measured, Steps
 from snap.result import Result
 from snap.trial import PAPER_TASKS, Iid, Sequential, Trial
 
+# Called with a trial, its task, epoch and samples so far, and copies of its weights: before it
+# learns (task 0), and at every point of its history. I.i.d. data are a single task.
+Watch = Callable[[Trial, int, int, int, Weights], None]
+
 
 class NetworkView:
     """An experiment's view of one network of a population."""
 
-    def __init__(self, population: Population, index: int, record: bool) -> None:
-        self.population, self.index, self.record = population, index, record
+    def __init__(
+        self, population: Population, index: int, record: bool, watch: Watch | None = None
+    ) -> None:
+        self.population, self.index = population, index
+        self.record, self.watch = record, watch
 
     @property
     def diverged(self) -> bool:
@@ -53,11 +60,18 @@ class NetworkView:
         return self.population.outputs(self.index, samples)
 
     def point(self, **values: Any) -> dict[str, Any]:
-        """A point of the history; with percentiles of the weights if they are recorded."""
+        """A point of the history; with the state of the weights if they are recorded."""
+        self.show(values.get("task", 1), values["epoch"], values["samples"])
         if self.record:
             trial = self.population.trials[self.index]
-            values["weights"] = percentiles(trial, *self.population.weights(self.index))
+            values["weights"] = states(trial, *self.population.weights(self.index))
         return values
+
+    def show(self, task: int, epoch: int, samples: int) -> None:
+        """Show the weights to whoever watches."""
+        if self.watch is not None:
+            trial, weights = self.population.trials[self.index], self.population.weights(self.index)
+            self.watch(trial, task, epoch, samples, weights)
 
 
 def iid(trial: Trial, network: NetworkView, view: View, result: Result) -> Steps:
@@ -67,6 +81,7 @@ def iid(trial: Trial, network: NetworkView, view: View, result: Result) -> Steps
     epochs = trial.experiment.epochs
     present = set(measure.labels.tolist())
     pairs = tuple(pair for pair in PAPER_TASKS if present & set(pair))
+    network.show(0, 0, 0)
     for epoch in range(1, epochs + 1):
         order = random_stream(trial.seed, SHUFFLE, 0, epoch).permutation(len(train))
         learned = yield Learn(order, (epochs - epoch) * len(train))
@@ -150,12 +165,14 @@ def run(
     finished: Callable[[Result], None] = lambda result: None,
     checkpoints: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
+    watch: Watch | None = None,
 ) -> list[Result]:
     """Train trials and return their results in the order given.
 
     `finished` is called with each result as soon as it is available. A result depends only on the
     trial, the dataset and the engine, not on the other trials or on the threads. With a folder for
-    `checkpoints`, trials that were interrupted go on from there, and `say` is told.
+    `checkpoints`, trials that were interrupted go on from there, and `say` is told. `watch` is
+    shown the weights, in the thread of the trial; a trial that is watched has no checkpoints.
 
     An engine that cannot be trusted here is replaced, with a warning. A result names the engine
     that trained it.
@@ -164,7 +181,10 @@ def run(
         raise SnapError("a population needs at least one trial, got none")
     for trial in trials:
         if trial.dataset != dataset.name:
-            raise SnapError(f"a trial on {trial.dataset} cannot be run on {dataset.name}")
+            raise SnapError(
+                f"a trial on {trial.dataset} cannot be run on {dataset.name}: the dataset is part"
+                f' of a trial, as in Trial(…, dataset="{dataset.name}")'
+            )
     name, device = settle(
         engine, device, trials, lambda why: warnings.warn(why, stacklevel=2), record
     )
@@ -188,13 +208,15 @@ def run(
             steps = []
             for g, (trial, result) in enumerate(zip(members, begun, strict=True)):
                 experiment = iid if isinstance(trial.experiment, Iid) else sequential
-                steps.append(experiment(trial, NetworkView(population, g, record), view, result))
+                network = NetworkView(population, g, record, watch)
+                steps.append(experiment(trial, network, view, result))
             return Driver(population, steps, begun, watched)
 
         driver = begin([initial_weights(trial, view.train.images.shape[1]) for trial in members])
         checkpoint = None
-        # Recorded weights, and what a learner keeps at the end of a task, are in no checkpoint.
-        complete = not record and all(trial.kind.end_task is nothing for trial in members)
+        # Weights of earlier points, and what a learner keeps at the end of a task, are in none.
+        seen = record or watch is not None
+        complete = not seen and all(trial.kind.end_task is nothing for trial in members)
         if checkpoints is not None and complete:
             fingerprints = [trial.fingerprint(dataset.checksum, name) for trial in members]
             checkpoint = Checkpoint(checkpoints, fingerprints, driver.population.chunk, say)

@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from snap.data.datasets import DATASETS, DatasetRecord
 from snap.errors import SnapError
@@ -102,7 +102,10 @@ class Sequential:
     curve_every: int = 2000  # samples between points in a task's first epoch, besides epoch ends
 
     def __post_init__(self) -> None:
-        tasks = tuple(tuple(parse_whole(c, "a class", least=0) for c in t) for t in self.tasks)
+        try:
+            tasks = tuple(tuple(parse_whole(c, "a class", least=0) for c in t) for t in self.tasks)
+        except TypeError:
+            raise SnapError(f"tasks must look like ((0, 1), (2, 3)), got {self.tasks!r}") from None
         if not tasks or not all(tasks):
             raise SnapError("every task needs at least one class: the class list is empty")
         classes = list(itertools.chain(*tasks))
@@ -156,19 +159,39 @@ class Trial:
     train_limit: int | None = None  # train only on this many samples, the first ones
     test_limit: int | None = None  # measure only on this many samples, the first ones
 
+    if TYPE_CHECKING:  # what a trial accepts; its fields have the types above
+
+        def __init__(
+            self,
+            configuration: Configuration | str,
+            alpha: float,
+            lateral_inhibition: float | None = None,
+            eta: float | None = None,
+            dataset: str = "MNIST",
+            learner: str = HEBBIAN.name,
+            protocol: Protocol | str = REFERENCE,
+            experiment: Iid | Sequential = TEN_EPOCHS,
+            hidden: int | None = None,
+            beta: float = 0.01,
+            seed: int = 0,
+            split: str = "test",
+            train_limit: int | None = None,
+            test_limit: int | None = None,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         if isinstance(self.configuration, str):
             self._put("configuration", Configuration.parse(self.configuration))
         _choice(self.learner, "learner", tuple(LEARNERS))
         if isinstance(self.protocol, str):
             self._put("protocol", Protocol.parse(self.protocol, self.learner))
-        for name, kind in (
-            ("configuration", Configuration),
-            ("protocol", Protocol),
-            ("experiment", Iid | Sequential),
+        for name, kind, wanted in (
+            ("configuration", Configuration, "a name such as sigmoid-sigmoid-neuron"),
+            ("protocol", Protocol, "text, reference, code or a Protocol"),
+            ("experiment", Iid | Sequential, "an Iid(…) or a Sequential(…)"),
         ):
             if not isinstance(getattr(self, name), kind):
-                raise SnapError(f"{name} cannot be {getattr(self, name)!r}")
+                raise SnapError(f"{name} must be {wanted}, got {getattr(self, name)!r}")
         if not isinstance(self.dataset, str) or not self.dataset.isidentifier():
             raise SnapError(f"dataset must be a plain name such as MNIST, got {self.dataset!r}")
         _choice(self.split, "split", SPLITS)

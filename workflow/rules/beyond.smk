@@ -29,6 +29,7 @@ use rule search as portrait with:
     output:
         result=PORTRAIT,
         weights=WEIGHTS,
+        snapshots=SNAPSHOTS,
     log:
         text=log_of(PORTRAIT),
         ledger=ledger_of(PORTRAIT),

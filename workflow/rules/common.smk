@@ -11,8 +11,9 @@ from snap.errors import SnapError
 from snap.files import digest, write_atomically
 from snap.learners import LEARNERS
 from snap.pipeline import reduced, specs
+from snap.pipeline.cluster.settings import settings
 from snap.pipeline.readings import load_all
-from snap.pipeline.work import IN_ADVANCE, STAGES, batches, core_hours, work_of
+from snap.pipeline.work import STAGES, core_hours, slurm_job_names, work_of
 from snap.report import catalog, paper_tables, versions
 
 HERE = Path(workflow.basedir)
@@ -45,6 +46,7 @@ CURVE = f"{RUN}/sequential/{FAMILY}/{{job}}.curve.csv"
 LADDER = f"{RUN}/ladder/{FAMILY}.csv"
 PORTRAIT = f"{RUN}/portrait/{{dataset}}.csv"
 WEIGHTS = f"{RUN}/portrait/{{dataset}}.npz"
+SNAPSHOTS = f"{RUN}/portrait/{{dataset}}.snapshots.npz"
 TABLE = f"{RUN}/tables/{{table}}.csv"
 CHECKED = f"{RUN}/checked.json"
 FIGURE = f"{RUN}/figures/{{figure}}.{{form}}"
@@ -145,7 +147,11 @@ PARTS = {run: parts_of(run) for run in PLANS}
 TABLES = list(PARTS[MAIN])
 
 FIGURES = catalog.names(PLAN.datasets)
+WITH_DATA = [figure for figure in FIGURES if catalog.find(figure)[0].data]
 PAPER_TABLES = paper_tables.names(PLAN.datasets)
+TABLE_FORMS = ["csv", "md", "tex", "json"]
 # What the report shows of the other readings.
 OTHER_FIGURES = ["iid", "sequential"]
-OTHER_TABLES = ["metrics"]
+OTHER_TABLES = [
+    paper_tables.of_dataset(paper_tables.METRICS, dataset) for dataset in PLAN.datasets
+]

@@ -19,17 +19,19 @@ def works(stage):
     }
 
 
-def batch_names(stage):
-    """The SLURM job, called a group, of every training job of a stage; empty without SLURM."""
+def batch_names():
+    """The SLURM job, called a group, of every training job by stage; empty without SLURM."""
     minutes = PLAN.config["core_minutes_per_job"]
     if minutes is None:
-        return {}
-    costs = {output: work["cost"] for output, work in works(stage).items()}
-    numbers = batches(costs, 60 * minutes)
-    return {output: f"{stage}{number}" for output, number in numbers.items()}
+        return {stage: {} for stage in STAGES}
+    costs = {
+        stage: {output: work["cost"] for output, work in works(stage).items()}
+        for stage in STAGES
+    }
+    return slurm_job_names(costs, 60 * minutes, settings()["resources"])
 
 
-BATCHES = {stage: batch_names(stage) for stage in STAGES}
+BATCHES = batch_names()
 
 
 def batch_of(stage):
@@ -39,7 +41,8 @@ def batch_of(stage):
     def look_up(wildcards):
         name = names[TRAINED[stage].format(**wildcards)]
         # Jobs that do not depend on one another share a group only up to this number.
-        workflow.group_settings.group_components[name] = len(names)
+        count = sum(len(members) for members in BATCHES.values())
+        workflow.group_settings.group_components[name] = count
         return name
 
     return look_up if names else None
@@ -54,7 +57,7 @@ def batch_file_of(stage):
 
     def look_up(wildcards):
         name = BATCHES[stage].get(TRAINED[stage].format(**wildcards))
-        return batch_file(name) if name and stage in IN_ADVANCE else ""
+        return batch_file(name) if name else ""
 
     return look_up
 

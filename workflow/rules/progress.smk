@@ -4,6 +4,7 @@ import logging
 import signal
 
 from snap.pipeline import status
+from snap.pipeline.announcer import Announcer
 
 
 include: "slurm.smk"
@@ -20,8 +21,7 @@ def training_jobs():
                 "output": output,
                 "benchmark": benchmark_of(output),
                 "ledger": ledger_of(output),
-                "trials": work["trials"],
-                "cost": work["cost"],
+                **work,
             }
 
 
@@ -55,7 +55,7 @@ def remove_default_rate_limit():
 
 
 PLAN_FILE = Path("results") / MAIN / "plan.json"
-ANNOUNCER = status.Announcer(PLAN_FILE)
+ANNOUNCER = Announcer(PLAN_FILE)
 
 
 onstart:
@@ -71,7 +71,7 @@ onstart:
         file=sys.stderr,
     )
     name = executor.run_uuid if executor is not None else None
-    status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, name)
+    status.write_plan(PLAN_FILE, PLAN.run, cores, jobs, name, PLANS)
     show_from(logging.WARNING)
     remove_default_rate_limit()
     signal.signal(signal.SIGINT, stop)

@@ -3,6 +3,7 @@
 
 localrules:
     figure,
+    diagram,
     paper_tables,
     claims,
     page,
@@ -23,22 +24,40 @@ rule figure:
             subcategory=figure_section,
             labels=figure_labels,
         ),
-        others=multiext(FIGURE.removesuffix(".{form}"), ".pdf", ".csv", ".json"),
+        others=multiext(FIGURE.removesuffix(".{form}"), ".pdf", ".svg", ".csv", ".json"),
     log:
         log_of(FIGURE),
     benchmark:
         benchmark_of(FIGURE)
+    wildcard_constraints:
+        figure="|".join(WITH_DATA),
     conda:
         "../../envs/snap.yaml"
     params:
         tables=folder_of_input,
+        folder=folder_of_output,
         caption=caption_text,
         made_from=made_from,
         code=figure_code,
     shell:
         "snap report figure {wildcards.figure:q} --tables {params.tables:q} --style {input.style:q}"
         " --paper {input.paper:q} --caption {input.caption:q} --weights {input.weights:q}"
-        " --output {output.png:q} 2> {log:q}"
+        " --all {params.folder:q} 2> {log:q}"
+
+
+# A figure without data, such as a drawing of the network.
+use rule figure as diagram with:
+    output:
+        png=report(
+            FIGURE.replace("{form}", "png"),
+            caption="../../reports/captions/figure.rst",
+            category="Figures",
+            subcategory=figure_section,
+            labels=figure_labels,
+        ),
+        others=multiext(FIGURE.removesuffix(".{form}"), ".pdf", ".svg", ".json"),
+    wildcard_constraints:
+        figure="|".join(name for name in FIGURES if name not in WITH_DATA),
 
 
 rule paper_tables:
@@ -106,11 +125,15 @@ rule claims:
 
 rule page:
     input:
-        collect(FIGURE, run=MAIN, figure=FIGURES, form=["png", "json"]),
-        collect(PAPER_TABLE, run=MAIN, name=PAPER_TABLES, form="json"),
-        collect(FIGURE, run=OTHERS, figure=OTHER_FIGURES, form=["png", "json"]),
-        collect(PAPER_TABLE, run=OTHERS, name=OTHER_TABLES, form="json"),
+        collect(TABLE, run=MAIN, table=TABLES),
+        collect(FIGURE, run=MAIN, figure=FIGURES, form=["svg", "json"]),
+        collect(FIGURE, run=MAIN, figure=WITH_DATA, form="csv"),
+        collect(PAPER_TABLE, run=MAIN, name=PAPER_TABLES, form=TABLE_FORMS),
+        collect(FIGURE, run=OTHERS, figure=OTHER_FIGURES, form=["svg", "csv", "json"]),
+        collect(PAPER_TABLE, run=OTHERS, name=OTHER_TABLES, form=TABLE_FORMS),
         collect(CLAIMS, run=PLANS, form="json"),
+        collect(SNAPSHOTS, run=MAIN, dataset=PLAN.datasets),
+        style=here("workflow/style.yaml"),
     output:
         report(PAGE, caption="../../reports/captions/page.rst", category="Report"),
     log:
@@ -126,6 +149,7 @@ rule page:
         other_figures=OTHER_FIGURES,
         other_tables=OTHER_TABLES,
         readings=[Path(run).name for run in OTHERS],
+        snapshots=PLAN.datasets,
         config=config_json,
         made_from=made_from,
         code=versions.of("snap.report.page"),
@@ -133,4 +157,5 @@ rule page:
         "snap report page --folder {params.folder:q} --figures {params.figures:q}"
         " --tables {params.tables:q} --readings {params.readings:q}"
         " --reading-figures {params.other_figures:q} --reading-tables {params.other_tables:q}"
+        " --snapshots {params.snapshots:q} --style {input.style:q}"
         " --config {params.config:q} --output {output:q} 2> {log:q}"

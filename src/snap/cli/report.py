@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from snap.cli import figure
+
 
 def add(commands: Any) -> None:
     report = commands.add_parser(
@@ -18,16 +20,7 @@ def add(commands: Any) -> None:
     )
     steps = report.add_subparsers(title="steps", metavar="STEP", required=True)
 
-    figure = steps.add_parser("figure", help="draw one figure: PNG, PDF, its data and its finding")
-    figure.add_argument("name", help="as in the report, such as iid or curves-MNIST")
-    _add_tables(figure)
-    figure.add_argument("--style", type=Path, required=True, help="how figures look (YAML)")
-    figure.add_argument("--caption", type=Path, required=True, help="the caption (RST)")
-    figure.add_argument("--weights", type=Path, nargs="*", help="hidden weights (npz)")
-    figure.add_argument(
-        "--output", type=Path, required=True, help="the PNG; other files go beside it"
-    )
-    figure.set_defaults(command=_figure)
+    figure.add(steps)
 
     tables = steps.add_parser("tables", help="the paper's tables: CSV, Markdown, LaTeX, JSON")
     tables.add_argument("names", nargs="+", help="as in the report, such as metrics, pairs-MNIST")
@@ -50,6 +43,8 @@ def add(commands: Any) -> None:
     page.add_argument("--readings", nargs="*", default=[], help="other readings, by name")
     page.add_argument("--reading-figures", nargs="*", default=[], help="shown for each of them")
     page.add_argument("--reading-tables", nargs="*", default=[], help="shown for each of them")
+    page.add_argument("--snapshots", nargs="*", default=[], help="datasets with weights to show")
+    page.add_argument("--style", type=Path, required=True, help="how figures look (YAML)")
     page.add_argument("--config", required=True, help="the configuration, as JSON")
     page.add_argument("--output", type=Path, required=True, help="the page")
     page.set_defaults(command=_page)
@@ -72,26 +67,6 @@ def add(commands: Any) -> None:
 def _add_tables(step: argparse.ArgumentParser) -> None:
     step.add_argument("--tables", type=Path, required=True, help="folder of tidy tables")
     step.add_argument("--paper", type=Path, required=True, help="numbers of the paper (YAML)")
-
-
-def _figure(options: argparse.Namespace) -> None:
-    from snap.report import catalog
-    from snap.report.figures import base, draw
-    from snap.report.frames import Tables
-
-    kind, dataset = catalog.find(options.name)
-    style = base.read_style(options.style)
-    drawing = base.Drawing(
-        tables=Tables(options.tables, kind.tables),
-        style=style,
-        paper=yaml.safe_load(options.paper.read_text()),
-        dataset=dataset,
-        weights={dataset: options.weights[0]} if dataset and options.weights else {},
-    )
-    with base.looks(style):
-        drawn = draw(kind, drawing)
-        caption = options.caption.read_text()
-        base.save(drawn, kind, options.name, drawing, caption, options.output.parent)
 
 
 def _tables(options: argparse.Namespace) -> None:
@@ -119,6 +94,7 @@ def _claims(options: argparse.Namespace) -> None:
 def _page(options: argparse.Namespace) -> None:
     from snap.pipeline import provenance
     from snap.report import page
+    from snap.report.figures.style import read_style
 
     folder = options.folder
     config = json.loads(options.config)
@@ -129,8 +105,9 @@ def _page(options: argparse.Namespace) -> None:
         options.readings,
         options.reading_figures,
         options.reading_tables,
+        options.snapshots,
     )
-    page.write(folder, options.output, contents)
+    page.write(folder, options.output, contents, read_style(options.style))
 
 
 def _publish(options: argparse.Namespace) -> None:

@@ -36,8 +36,8 @@ def _status(options: argparse.Namespace) -> None:
     while True:
         now = status.state(plan_file)
         print(json.dumps(now) if options.json else status.report(now), flush=True)
-        stages = now["stages"].values()
-        if not options.follow or all(s["jobs_done"] == s["jobs"] for s in stages):
+        trained = all(stage["jobs_done"] == stage["jobs"] for stage in now["stages"].values())
+        if not options.follow or trained or now["stopped"]:
             return
         time.sleep(5)
 

@@ -10,8 +10,24 @@ from typing import Any
 from snap.cli.options import add_folder, add_json
 from snap.data.datasets import DATASETS
 from snap.engines import CHOICES
+from snap.errors import SnapError
 from snap.learners import HEBBIAN, LEARNERS
-from snap.trial import PAPER_TASKS, SPLITS, Iid, Sequential, Trial
+from snap.trial import SPLITS, Iid, Sequential, Trial
+
+DEFAULTS = Sequential()
+# The options of the sequential experiment. None of them is set unless it is given, so that one
+# without its experiment is noticed.
+SEQUENCE = {
+    "tasks": ("tasks as lists of classes", None),
+    "threshold": ("a task ends at this accuracy", None),
+    "max_epochs": ("a task ends after this many epochs", None),
+    "judged_on": ("the data on which a task's accuracy is judged", ("train", "test")),
+    "curve_every": ("samples between two curve points", None),
+}
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 class Formatter(argparse.HelpFormatter):
@@ -47,17 +63,9 @@ def add(commands: Any) -> None:
     option("--train-limit", metavar="N", help="train on the first N samples only")
     option("--test-limit", metavar="N", help="measure on the first N samples only")
     sequence = train.add_argument_group("the sequential experiment")
-    tasks = "-".join(".".join(map(str, task)) for task in PAPER_TASKS)
-    sequence.add_argument("--tasks", default=tasks, help="tasks as lists of classes")
-    sequence.add_argument("--threshold", default=0.8, help="a task ends at this accuracy")
-    sequence.add_argument("--max-epochs", default=35, help="a task ends after this many epochs")
-    sequence.add_argument(
-        "--judged-on",
-        choices=("train", "test"),
-        default="train",
-        help="the data on which a task's accuracy is judged",
-    )
-    sequence.add_argument("--curve-every", default=2000, help="samples between two curve points")
+    for name, (meaning, choices) in SEQUENCE.items():
+        shown = f"{meaning} (default: {DEFAULTS.items()[name]})"
+        sequence.add_argument(_flag(name), choices=choices, help=shown)
     execution = train.add_argument_group("execution")
     execution.add_argument("--engine", choices=CHOICES, default="auto", help="the engine")
     execution.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, …")
@@ -67,19 +75,20 @@ def add(commands: Any) -> None:
 
 
 def trial_of(options: argparse.Namespace) -> Trial:
+    given = {name: getattr(options, name) for name in SEQUENCE}
+    given = {name: value for name, value in given.items() if value is not None}
     experiment: Iid | Sequential
     if options.experiment == "iid":
+        if given:
+            flags = " and ".join(map(_flag, given))
+            raise SnapError(f"{flags} can only be used with --experiment sequential")
         experiment = Iid(options.epochs or 10)
     else:
         if options.epochs is not None:
-            print("snap: --epochs is for iid; a task's limit is --max-epochs", file=sys.stderr)
-        experiment = Sequential(
-            Sequential.parse_tasks(options.tasks),
-            options.threshold,
-            options.max_epochs,
-            options.judged_on,
-            options.curve_every,
-        )
+            raise SnapError("--epochs is for --experiment iid: a task's limit is --max-epochs")
+        if "tasks" in given:
+            given["tasks"] = Sequential.parse_tasks(given["tasks"])
+        experiment = Sequential(**given)
     names = ("configuration", "alpha", "lateral_inhibition", "eta", "dataset", "learner")
     more = ("protocol", "hidden", "beta", "seed", "split", "train_limit", "test_limit")
     return Trial(experiment=experiment, **{name: getattr(options, name) for name in names + more})
@@ -87,11 +96,10 @@ def trial_of(options: argparse.Namespace) -> Trial:
 
 def _train(options: argparse.Namespace) -> None:
     trial = trial_of(options)
-    from tqdm import tqdm
-
     from snap.data.store import load
     from snap.engines import settle
     from snap.experiments import run
+    from snap.notebook.trained import progress_bar
 
     def warn(why: str) -> None:
         print(f"snap: {why}", file=sys.stderr)
@@ -99,21 +107,8 @@ def _train(options: argparse.Namespace) -> None:
     record = options.record_weights
     engine, device = settle(options.engine, options.device, [trial], warn, record)
     dataset = load(trial.dataset, options.dir)
-    bar = tqdm(unit=" samples", unit_scale=True, disable=None, leave=False, mininterval=0.3)
-
-    def progress(_: Trial, learned: int, rest: int) -> None:
-        bar.total = bar.n + learned + rest  # tasks may end early, so the total is an upper bound
-        bar.update(learned)
-
-    with bar:
-        (result,) = run(
-            [trial],
-            dataset,
-            engine,
-            device,
-            record=record,
-            progress=progress,
-        )
+    with progress_bar(disable=None) as advance:
+        (result,) = run([trial], dataset, engine, device, record=record, progress=advance)
     if options.json:
         values = result.to_dict() | ({"metrics": result.metrics} if result.metrics else {})
         values["fingerprint"] = trial.fingerprint(dataset.checksum, result.engine)

@@ -8,6 +8,7 @@ and on a GPU the networks of many jobs are trained together.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,31 +81,34 @@ def _member(one: Mapping[str, Any]) -> Member:
 
 
 def _chunks(members: Sequence[Member]) -> Iterator[list[tuple[Member, list[Trial]]]]:
-    """Members of one step, engine and dataset, until they fill a device."""
-    chunk: list[tuple[Member, list[Trial]]] = []
+    """Members of one step, engine and dataset, until they fill a device.
+
+    Members may come in any order. Each chunk reads its data and starts its engine once.
+    """
+    known = []
     for member in members:
         try:
             trials = TRIALS[member.step](member.spec, member.inputs)
         except (ValueError, LookupError, OSError) as error:  # the job itself will fail, and say so
             log(f"{member.output} is not trained in advance: {error}")
             continue
-        if not trials:
-            continue
-        if chunk and not _alike(chunk[-1], (member, trials)):
+        if trials:
+            known.append((member, trials))
+    for _, alike in itertools.groupby(sorted(known, key=_kind), _kind):
+        chunk: list[tuple[Member, list[Trial]]] = []
+        for one in alike:
+            chunk.append(one)
+            if sum(len(own) for _, own in chunk) >= TOGETHER:
+                yield chunk
+                chunk = []
+        if chunk:
             yield chunk
-            chunk = []
-        chunk.append((member, trials))
-        if sum(len(own) for _, own in chunk) >= TOGETHER:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
-def _alike(one: tuple[Member, list[Trial]], other: tuple[Member, list[Trial]]) -> bool:
-    (a, trials), (b, others) = one, other
-    alike = a.step == b.step and a.engine == b.engine
-    return alike and trials[0].dataset == others[0].dataset
+def _kind(one: tuple[Member, list[Trial]]) -> tuple[int, str, str]:
+    """What members that are trained together have in common; it sorts steps in order."""
+    member, trials = one
+    return list(TRIALS).index(member.step), member.engine, trials[0].dataset
 
 
 def _train(chunk: Sequence[tuple[Member, list[Trial]]], place: Workplace) -> dict[str, Trained]:

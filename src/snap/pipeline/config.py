@@ -27,7 +27,7 @@ def read(paths: Sequence[Path]) -> dict[str, Any]:
     for path in paths:
         try:
             overlay = yaml.safe_load(path.read_text()) or {}
-        except (OSError, yaml.YAMLError) as error:
+        except (OSError, UnicodeError, yaml.YAMLError) as error:
             raise SnapError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
         if not isinstance(overlay, dict):
             raise SnapError(f"{path} must be a mapping of keys to values")

@@ -11,11 +11,14 @@ from typing import Any
 from snap.pipeline.cluster.settings import settings
 from snap.pipeline.plan import Plan
 from snap.pipeline.status import LEDGER, duration, ledger_of
-from snap.pipeline.work import batches, work_of
+from snap.pipeline.work import slurm_job_names, work_of
 
 
 def costs(plan_file: Path) -> dict[str, Any]:
-    """The core seconds of a run: how many its cores provided, and how they were used."""
+    """The core seconds of a run: how many its cores provided, and how they were used.
+
+    Only what was done in this folder; snap.pipeline.spending adds the runs that it continued.
+    """
     content = json.loads(plan_file.read_text())
     stages: dict[str, dict[str, float]] = {}
     for job in content["jobs"]:
@@ -104,21 +107,24 @@ def projected(spent: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -
     drawing = spent["drawing_seconds"]
     between = spent["core_seconds"] - drawing
     between -= sum(stage["job_seconds"] for stage in stages.values())
-    minutes = settings()["core_minutes_per_job"] if spent["slurm_jobs"] else 0.0
+    site = settings()
+    minutes = site["core_minutes_per_job"] if spent["slurm_jobs"] else 0.0
     started = spent["slurm_jobs"] or sum(stage["jobs"] for stage in stages.values())
-    training = outside = 0.0
-    durations: dict[str, list[float]] = {}
+    guesses = {
+        name: {str(number): job["cost"] for number, job in enumerate(work_of(plan, name))}
+        for name in stages
+    }
+    names = slurm_job_names(guesses, 60 * minutes, site["resources"])
+    training, durations = 0.0, dict[str, float]()
     for name, stage in stages.items():
-        work = work_of(plan, name)
         rate = stage["training_seconds"] / stage["guess"] if stage["guess"] else 1.0
-        training += rate * sum(job["cost"] for job in work)
         start = (stage["job_seconds"] - stage["training_seconds"]) / stage["jobs"]
-        batch = batches({str(n): job["cost"] for n, job in enumerate(work)}, 60 * minutes)
-        together = [between / started] * len(set(batch.values()))
-        for number, job in zip(batch.values(), work, strict=True):
-            together[number] += rate * job["cost"] + start
-        outside += sum(together) - rate * sum(job["cost"] for job in work)
-        durations[name] = together
+        for job, guess in guesses[name].items():
+            training += rate * guess
+            together = names[name][job]
+            durations.setdefault(together, between / started)
+            durations[together] += rate * guess + start
+    outside = sum(durations.values()) - training
     return {
         "training_seconds": training,
         "drawing_seconds": drawing,  # every run draws the same number of figures
@@ -128,18 +134,19 @@ def projected(spent: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -
     }
 
 
-def _wall(durations: Mapping[str, Sequence[float]], cores: int) -> float:
+def _wall(durations: Mapping[str, float], cores: int) -> float:
     """Seconds until the last job ends, with each job on one of the cores.
 
     Stages follow one another: the final runs wait for the whole search, and portraits wait for all
     sequential runs.
     """
+    phases: dict[str, list[float]] = {"search": [], "final": [], "portrait": []}
+    for name, seconds in durations.items():
+        phases.get(name.rstrip("0123456789"), phases["final"]).append(seconds)
     total = 0.0
-    for stages in (("search",), ("iid", "sequential", "ladder"), ("portrait",)):
+    for phase in phases.values():
         free = [0.0] * cores  # when each core is free
-        for seconds in sorted(
-            (d for name in stages for d in durations.get(name, ())), reverse=True
-        ):
+        for seconds in sorted(phase, reverse=True):
             heapq.heapreplace(free, free[0] + seconds)
         total += max(free)
     return total

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from snap import metrics
 from snap.data.datasets import checksum
 from snap.errors import SnapError
 from snap.pipeline.plan import NO_LAMBDA
@@ -176,6 +175,8 @@ def iid(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> No
 
 def sequential(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
     """Train tasks in sequence with the selected pairs; write outcomes, matrices and curves."""
+    from snap import metrics  # imports numpy, which the other steps do not need for kept trials
+
     trials = final_trials(spec, inputs)
     outcomes, cells, points = [], [], []
     tasks = max((len(_tasks(Trial.parse(c["trials"][0]))) for c in spec["cells"]), default=0)

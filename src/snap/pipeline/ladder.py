@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-from snap import metrics
 from snap.pipeline.jobs import identity, with_pair
 from snap.pipeline.rows import LADDER, Row, read_rows, write_rows
 from snap.pipeline.training import Workplace, train
@@ -15,6 +14,8 @@ from snap.trial import Trial
 
 def ladder(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
     """Train every rung with the pair selected for the cell, unless the rung gives the rate."""
+    from snap import metrics  # imports numpy, which `ladder_trials` does not need
+
     rows: list[Row] = []
     rungs = _rungs(spec, inputs)
     trials = list(itertools.chain(*itertools.chain(*rungs)))

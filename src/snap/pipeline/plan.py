@@ -252,9 +252,14 @@ class Plan:
         ]
 
     def portrait_families(self, dataset: str) -> list[tuple[str, str, str]]:
-        """The families of a dataset whose weights are recorded."""
-        names = [Configuration.parse(name).name for name in self.config["portraits"]]
-        return [f for f in self.families if f[1] == dataset and f[2] in names]
+        """The families of a dataset whose weights are recorded: also those not in the paper."""
+        names = {Configuration.parse(name).name for name in self.config["portraits"]}
+        papers = {name for one in LEARNERS.values() for name in one.paper_configurations}
+        return [
+            (learner, name, configuration)
+            for learner, name, configuration in self.families
+            if name == dataset and (configuration in names or configuration not in papers)
+        ]
 
     def open_trial(self, stage: str, cell: Cell, seed: int) -> Trial:
         """A trial whose pair is not yet known: η = 0 and α = 1 are placeholders."""

@@ -13,6 +13,7 @@ import numpy as np
 from snap.consolidation import PERCENTS
 from snap.files import write_result
 from snap.metrics import best
+from snap.pipeline import snapshots
 from snap.pipeline.jobs import identity
 from snap.pipeline.rows import CONSOLIDATION, Row, read_rows, write_rows
 from snap.pipeline.training import Workplace, log, run_trials, write_ledger
@@ -26,8 +27,8 @@ def portrait(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) 
     """Train the best sequential trial of each family again and record its weights.
 
     Writes the strength and plasticity of the weights over time to `output`. Writes the final hidden
-    weights to an .npz file next to it, each array under the text of its trial. The trials are
-    trained again because the store does not keep weights.
+    weights to an .npz file next to it, each array under the text of its trial, and snapshots of
+    them to another. The trials are trained again because the store does not keep weights.
     """
     from snap.engines import settle
 
@@ -35,15 +36,18 @@ def portrait(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) 
     chosen = [_best(Trial.parse(text), rows) for text in spec["trials"]]
     trials = [trial for trial in chosen if trial is not None]
     results: list[Result] = []
+    watcher = snapshots.Watcher()
     if trials:
         engine, device = settle(spec["engine"], "auto", trials, log, record=True)
         log(f"{len(trials)} portraits of {len(chosen)} with engine {engine} on {device}")
-        results = run_trials(trials, len(trials), engine, device, place, record=True)
+        results = run_trials(trials, len(trials), engine, device, place, record=True, watch=watcher)
     write_rows(output, CONSOLIDATION, [row for result in results for row in _states(result)])
     buffer = io.BytesIO()
     hidden = {r.trial.text: r.weights[0] for r in results if r.weights is not None}
     np.savez_compressed(buffer, **hidden)  # type: ignore[arg-type]
     write_result(output.with_suffix(".npz"), buffer.getvalue())
+    seen = {result.trial: watcher.of(result.trial) for result in results}
+    snapshots.write(output.with_suffix(".snapshots.npz"), seen)
     if place.ledger is not None:
         values = [vars(result) for result in results]
         place.ledger.unlink(missing_ok=True)  # portraits are always trained from scratch
@@ -76,8 +80,9 @@ def _states(result: Result) -> list[Row]:
     for point in result.history:
         at = {key: point[key] for key in ("epoch", "samples")} | {"training": point["task"]}
         at["own_accuracy"] = point["tasks"][point["task"] - 1] if point["task"] else None
-        for key, values in point["weights"].items():
-            layer, quantity = key.split("_")
-            percentiles = {f"p{p}": value for p, value in zip(PERCENTS, values, strict=True)}
-            rows.append(who | at | {"layer": layer, "quantity": quantity} | percentiles)
+        for layer, state in point["weights"].items():
+            counts = {key: state[key] for key in ("consolidated", "units")}
+            for quantity in ("strength", "plasticity"):
+                values = {f"p{p}": v for p, v in zip(PERCENTS, state[quantity], strict=True)}
+                rows.append(who | at | {"layer": layer, "quantity": quantity} | values | counts)
     return rows

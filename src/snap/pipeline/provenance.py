@@ -122,8 +122,10 @@ def read_restored(run: Path) -> list[dict[str, Any]]:
 def _costs(plan_file: Path) -> dict[str, Any] | None:
     """The trials and times of each stage and of the whole run; None for a run without a plan.
 
-    A stage's wall time covers the latest run of each job; its core time covers all training ever
-    done for its jobs.
+    `trained` and `reused` are those of the last run of each job. A stage's `core_seconds` are all
+    training that its jobs did in this run, its `wall_seconds` the time of their last runs, several
+    of which may have run at once. Runs that were restored are not included: snap.pipeline.spending
+    adds them.
     """
     try:
         spent = costs(plan_file)

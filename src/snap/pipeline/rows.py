@@ -44,7 +44,7 @@ LADDER = (
 ).split(",")
 CONSOLIDATION = (
     "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,own_accuracy,layer,"
-    "quantity,p0,p5,p25,p50,p75,p95,p100"
+    "quantity,p0,p5,p25,p50,p75,p95,p100,consolidated,units"
 ).split(",")
 CELL = ("learner", "dataset", "configuration", "lambda")
 COLUMNS = {

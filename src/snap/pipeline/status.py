@@ -2,7 +2,8 @@
 
 `plan.json` lists every job of the run with the number of its trials and a rough cost. A training
 job writes a heartbeat, a small file that says what it is doing, and removes it when it ends. From
-these files, the state of a run can be read in any terminal.
+these files and the store of trials, the state of a run can be read in any terminal, also after the
+run was stopped or killed.
 """
 
 from __future__ import annotations
@@ -10,21 +11,24 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from snap.errors import SnapError
 from snap.files import write_atomically
+from snap.pipeline.alive import STALE, goes_on, is_alive
 from snap.pipeline.cluster import queue
 from snap.pipeline.resources import slurm_job
 from snap.trial import Trial
 
+if TYPE_CHECKING:
+    from snap.pipeline.plan import Plan
+
 LEDGER = ("trials", "trained", "diverged", "training_seconds", "ever_trained_seconds")
-STALE = 120  # seconds without a heartbeat after which a job counts as dead
+RUNNER = "SNAP_RUNNER"  # names the process that runs Snakemake several times, if there is one
 
 
 class Heartbeat:
@@ -75,26 +79,33 @@ def write_plan(
     cores: int | None,
     jobs: Sequence[Mapping[str, Any]],
     slurm: str | None = None,
+    plans: Mapping[str, Plan] | None = None,
 ) -> None:
-    """Write plan.json. Each job has stage, output, ledger, benchmark, trials and cost.
+    """Write plan.json. Each job has stage, output, ledger, benchmark, trials, cost and wildcards.
 
     On a cluster, the number of cores is unknown: `cores` is None, and `slurm` is the name of the
-    SLURM jobs.
+    SLURM jobs. From `plans`, the plan of the run and those of its other readings by their folders,
+    the trials of a job that has not finished are known.
     """
-    content = {
+    content: dict[str, Any] = {
         "run": run,
         "cores": cores,
         "slurm": slurm,
         "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "runner": int(os.environ[RUNNER]) if RUNNER in os.environ else None,
         "allocation": slurm_job(),  # the SLURM job that the run itself is in
         "jobs": list(jobs),
         "started": time.time(),
     }
+    if plans is not None:
+        content["plans"] = {name: plan.config for name, plan in plans.items()}
+        content["paper"] = plans[run].paper
     write_atomically(path, json.dumps(content).encode())
 
 
 def end_plan(path: Path) -> None:
-    """Record that the run has ended, whether or not it succeeded."""
+    """Record that Snakemake has ended, whether or not it succeeded."""
     content = json.loads(path.read_text()) | {"ended": time.time()}
     write_atomically(path, json.dumps(content).encode())
 
@@ -112,9 +123,27 @@ def plan_file_of(results: Path, run: str | None) -> Path:
     return plan_files[-1]
 
 
-def state(plan_file: Path) -> dict[str, Any]:
-    """The state of a run: jobs and trials by stage, what is running, seconds left."""
+def count_kept(plan_file: Path) -> dict[str, int]:
+    """The trials in the store of every job that has not finished, by the output of the job."""
+    from snap.pipeline.kept import kept
+
     content = json.loads(plan_file.read_text())
+    open_jobs = [job for job in content["jobs"] if not _done(job, content)]
+    return kept(content, plan_file.parents[1], open_jobs)
+
+
+def state(plan_file: Path, in_store: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """The state of a run: jobs and trials by stage, what is running, seconds left.
+
+    `in_store` is an earlier result of `count_kept`, for those who ask often. The heartbeats say
+    what has been trained since.
+    """
+    if in_store is None:
+        in_store = count_kept(plan_file)
+    content = json.loads(plan_file.read_text())
+    open_jobs = {job["output"] for job in content["jobs"] if not _done(job, content)}
+    running = _heartbeats(plan_file.parent / "heartbeats")
+    beats = {beat["job"]: beat for beat in running}
     stages: dict[str, dict[str, float]] = {}
     for job in content["jobs"]:
         stage = stages.setdefault(
@@ -127,19 +156,15 @@ def state(plan_file: Path) -> dict[str, Any]:
         ledger = ledger_of(job)
         stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
         stage["spent"] += ledger["training_seconds"]
-        if _done(job, content["started"]):
+        if job["output"] not in open_jobs:
             stage["jobs_done"] += 1
             stage["trials_done"] += job["trials"]
-        else:
-            stage["cost_left"] += job["cost"]
-    running = _heartbeats(plan_file.parent / "heartbeats")
-    outputs = {job["output"]: job for job in content["jobs"]}
-    for beat in running:
-        job = outputs.get(beat["job"])
-        if job is not None and not _done(job, content["started"]):
-            share = (beat["done"] + beat["share"]) / max(beat["trials"], 1)
-            stages[job["stage"]]["trials_done"] += beat["done"]
-            stages[job["stage"]]["cost_left"] -= share * job["cost"]
+            continue
+        beat = beats.get(job["output"], {"done": 0, "share": 0.0})
+        done = max(in_store.get(job["output"], 0), beat["done"])
+        stage["trials_done"] += done
+        share = min((done + beat["share"]) / max(job["trials"], 1), 1)
+        stage["cost_left"] += job["cost"] * (1 - share)
     # Scale the guess for the rest of a stage by the ratio of measured to guessed time so far.
     left = sum(
         stage["cost_left"] * (stage["spent"] / stage["guess"] if stage["guess"] else 1.0)
@@ -150,6 +175,7 @@ def state(plan_file: Path) -> dict[str, Any]:
         "run": content["run"],
         "stages": stages,
         "running": running,
+        "stopped": bool(open_jobs) and not running and not goes_on(content, plan_file.parent),
         "seconds_left": left,
         "queue": queue.read_state(plan_file.parent) if _on_slurm(content) else {},
     }
@@ -160,13 +186,13 @@ def _on_slurm(content: Mapping[str, Any]) -> bool:
     return content.get("slurm") is not None and "ended" not in content
 
 
-def _done(job: Mapping[str, Any], started: float) -> bool:
+def _done(job: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
     """Whether a job's output exists and is not an old one that is due to be made again."""
     try:
         made = Path(job["output"]).stat().st_mtime
     except OSError:
         return False
-    return not job.get("due", False) or made >= started
+    return not job.get("due", False) or made >= float(content["started"])
 
 
 def ledger_of(job: Mapping[str, Any]) -> dict[str, float]:
@@ -186,7 +212,7 @@ def _heartbeats(folder: Path) -> list[dict[str, Any]]:
             beat = json.loads(path.read_text())
         except (OSError, ValueError):  # the job has just ended
             continue
-        gone = beat["host"] == socket.gethostname() and not Path(f"/proc/{beat['pid']}").exists()
+        gone = beat["host"] == socket.gethostname() and not is_alive(beat["pid"])
         if not gone and time.time() - beat["at"] < STALE:
             beats.append(beat)
     return beats
@@ -224,10 +250,19 @@ def line(now: Mapping[str, Any]) -> str:
     jobs = sum(stage["jobs"] for stage in now["stages"].values())
     done = sum(stage["jobs_done"] for stage in now["stages"].values())
     left = "all trained" if done == jobs else f"{duration(now['seconds_left'])} left"
+    if now["stopped"]:
+        left = f"stopped; {kept_words(now)}"
     text = f"{now['run']}: trials {', '.join(parts)}; jobs {done:.0f}/{jobs:.0f}; {left}"
     waits = queue.words(now["queue"])
     more = f" (and {len(waits) - 2} more: snap status)" if len(waits) > 2 else ""
     return "; ".join([text, *waits[:2]]) + more
+
+
+def kept_words(now: Mapping[str, Any]) -> str:
+    """How much of a run would not be lost if it stopped now."""
+    stages = now["stages"].values()
+    kept, total = (sum(stage[key] for stage in stages) for key in ("trials_done", "trials"))
+    return f"{kept:.0f} of {total:.0f} trained and kept"
 
 
 def report(now: Mapping[str, Any]) -> str:
@@ -248,43 +283,8 @@ def report(now: Mapping[str, Any]) -> str:
         words = (f"{count} {kind}" for kind, count in sorted(counts.items()))
         lines.append(f"  SLURM jobs at {queue.clock(now['queue']['at'])}: {', '.join(words)}")
     lines += [f"  {words}" for words in queue.words(now["queue"])]
-    if not now["running"]:
+    if now["stopped"]:
+        lines.append("  start it again with the same command to train the rest")
+    elif not now["running"]:
         lines.append("  nothing is training right now")
     return "\n".join(lines)
-
-
-class Announcer:
-    """Prints the state of a run every `every` seconds, and once more when the run ends."""
-
-    def __init__(self, plan_file: Path, every: float = 20) -> None:
-        self.plan_file, self.every = plan_file, every
-        self.allocated: dict[str, float] = {}  # core seconds of each SLURM job
-        self.last_query = 0.0
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._work, daemon=True)
-
-    def start(self) -> None:
-        self.thread.start()
-
-    def stop(self) -> None:
-        self.ended.set()
-        self.last_query = 0.0
-        self._say()
-        end_plan(self.plan_file)
-
-    def _work(self) -> None:
-        while not self.ended.wait(self.every):
-            self._say()
-
-    def _say(self) -> None:
-        """Print the state, and record the time that the run has taken so far."""
-        print(line(state(self.plan_file)), file=sys.stderr, flush=True)
-        content = json.loads(self.plan_file.read_text())
-        took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
-        if content["slurm"] is not None:
-            if time.time() - self.last_query >= 60:  # limits the load on SLURM
-                self.last_query = time.time()
-                self.allocated |= queue.core_seconds(content["slurm"])
-            took["allocated"] = self.allocated
-        path = self.plan_file.parent / "invocations" / f"{content['started']:.0f}.json"
-        write_atomically(path, json.dumps(took).encode())

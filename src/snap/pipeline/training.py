@@ -19,7 +19,8 @@ from snap.pipeline.status import Heartbeat
 from snap.pipeline.trial_store import UNFINISHED, TrialStore
 from snap.trial import Trial
 
-if TYPE_CHECKING:  # this imports numpy
+if TYPE_CHECKING:  # these import numpy
+    from snap.experiments import Watch
     from snap.result import Result
 
 
@@ -119,6 +120,7 @@ def run_trials(
     place: Workplace,
     finished: Any = lambda result: None,
     record: bool = False,
+    watch: Watch | None = None,
 ) -> list[Result]:
     """Train the trials that are left of a job's `of`, with a heartbeat and a log line for each."""
     from snap.data.store import load
@@ -152,6 +154,7 @@ def run_trials(
             device,
             place.threads,
             record=record,
+            watch=watch,
             progress=heartbeat.progress,
             finished=one_done,
             checkpoints=place.store / UNFINISHED,

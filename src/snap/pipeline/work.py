@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from snap.data.datasets import DATASETS
 from snap.learners import LEARNERS
@@ -12,11 +12,14 @@ from snap.pipeline.plan import Cell, Job, Plan
 STAGES = ("search", "iid", "sequential", "ladder", "portrait")
 # The stages whose trials are known before their jobs run, and kept in the store.
 IN_ADVANCE = ("search", "iid", "sequential", "ladder")
+# Final runs need only selections, so those of different stages may share a SLURM job.
+FINAL = ("iid", "sequential", "ladder")
 
 # Used for estimates before anything has been measured.
 SECONDS_PER_WEIGHT_ROW = 0.17e-6  # per sample and hidden neuron, on one core
 
 Work = dict[str, Any]
+T = TypeVar("T")
 
 
 def work_of(plan: Plan, stage: str) -> list[Work]:
@@ -38,12 +41,12 @@ def work_of(plan: Plan, stage: str) -> list[Work]:
     return works
 
 
-def batches(costs: Mapping[str, float], seconds: float) -> dict[str, int]:
+def batches(costs: Mapping[T, float], seconds: float) -> dict[T, int]:
     """Put jobs into batches, in order, that each cost at least this much; return their numbers.
 
     What is left at the end joins the last batch, unless it is as much as half of one.
     """
-    numbers: dict[str, int] = {}
+    numbers: dict[T, int] = {}
     current, spent = 0, 0.0
     for name, cost in costs.items():
         numbers[name] = current
@@ -53,6 +56,31 @@ def batches(costs: Mapping[str, float], seconds: float) -> dict[str, int]:
     if 0 < spent < seconds / 2 and current > 0:
         numbers = {name: min(number, current - 1) for name, number in numbers.items()}
     return numbers
+
+
+def slurm_job_names(
+    costs: Mapping[str, Mapping[str, float]],
+    seconds: float,
+    resources: Mapping[str, Mapping[str, Any]],
+) -> dict[str, dict[str, str]]:
+    """The name of the SLURM job of each training job, by stage.
+
+    `costs` has the training jobs of each stage. Stages with different resources have different
+    SLURM jobs. Portraits wait for all sequential runs, so they join the final runs only if those
+    are all in one SLURM job.
+    """
+    alike = [stage for stage in FINAL if resources.get(stage) == resources.get(FINAL[0])]
+    labels = {stage: "final" if stage in alike else stage for stage in costs}
+    names: dict[str, dict[str, str]] = {stage: {} for stage in costs}
+    for label in dict.fromkeys(labels.values()):
+        stages = [stage for stage in costs if labels[stage] == label]
+        jobs = {(stage, name): cost for stage in stages for name, cost in costs[stage].items()}
+        for (stage, name), number in batches(jobs, seconds).items():
+            names[stage][name] = f"{label}{number}"
+    final = {name for stage in FINAL for name in names.get(stage, {}).values()}
+    if final == {"final0"} and resources.get("portrait") == resources.get(FINAL[0]):
+        names["portrait"] = dict.fromkeys(costs.get("portrait", {}), "final0")
+    return names
 
 
 def core_hours(plan: Plan) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 
 from snap.data.datasets import DATASETS
 from snap.pipeline.layout import READINGS
+from snap.pipeline.spending import Spending, spending
 from snap.publishing.passage_tables import (
     Paper,
     best,
@@ -32,8 +33,9 @@ from snap.publishing.reading_tables import (
 )
 from snap.report import catalog
 from snap.report.frames import Tables
-from snap.report.page import VERDICTS, duration
+from snap.report.page import VERDICTS
 from snap.report.result_tables import AS_RUN
+from snap.report.words import duration
 
 SIGNS = {"reproduced": "✓ reproduced", "partly": "~ partly", "not": "✗ not"}
 PUBLIC_CODE = 2.8e-3  # seconds per sample, measured with the layers of the paper's public code
@@ -81,14 +83,13 @@ def _tally(claims: Mapping[str, Mapping[str, Any]]) -> str:
 def cost(folder: Path, paper: Paper) -> str:
     """The time the run took, and the time the public code would need for the same samples."""
     provenance = json.loads((folder / "provenance.json").read_text())
-    parts = [*provenance.get("restored", []), provenance]
-    trials = sum(stage["trials"] for stage in provenance["costs"]["stages"].values())
-    training = sum(part["costs"]["training_seconds"] for part in parts)
+    spent = spending(provenance)
+    trials, training = spent.whole.trials, spent.whole.training_seconds
     seeds = [len(provenance["config"][stage]["seeds"]) for stage in ("iid", "sequential")]
     final = " and ".join("one seed" if n == 1 else f"{n} seeds" for n in dict.fromkeys(seeds))
     samples = _samples(Tables(folder / "tables"), provenance["config"])
     return (
-        f"The published run took {_spent(parts)}: {trials:,.0f} trials (final runs, i.i.d. and in"
+        f"The published run took {_took(spent)}: {trials:,.0f} trials (final runs, i.i.d. and in"
         f" sequence, with {final}), {samples / 1e6:,.0f} million samples,"
         f" {training / 3600:.1f} core hours of training. We measured {PUBLIC_CODE * 1e3:.1f} ms per"
         " sample for the layers of the paper's public code; the same samples would take"
@@ -116,7 +117,7 @@ def exhibits(folder: Path, paper: Paper) -> str:
         ]
         link = f"[{about['title']}]({_from_root(folder)}/figures/{about['name']}.png)"
         rows.append(
-            (_labels(about["paper"]), link, "; ".join(outcome) or "an illustration, drawn anew")
+            (_places(about["paper"]), link, "; ".join(outcome) or "an illustration, drawn anew")
         )
     return markdown(("in the paper", "here", "outcome"), rows)
 
@@ -144,8 +145,8 @@ def _words(entries: Mapping[str, Any], dataset: str | None) -> str:
     return ", ".join(f"{word} on {d}" for d, word in words.items())
 
 
-def _labels(text: str) -> str:
-    return ", ".join(f"`{label.strip()}`" for label in text.split(","))
+def _places(exhibits: Sequence[Mapping[str, str]]) -> str:
+    return ", ".join(f"{one['number']} (`{one['label']}`)" for one in exhibits)
 
 
 def _text(text: str) -> str:
@@ -174,14 +175,16 @@ def _samples(tables: Tables, config: Mapping[str, Any]) -> float:
     return float(sum(seen.values()))
 
 
-def _spent(parts: Sequence[Mapping[str, Any]]) -> str:
+def _took(spent: Spending) -> str:
     """The wall time of a run and of the runs it continued, and the hardware that they used."""
     places: dict[str, float] = {}
-    for part in parts:
-        cpu, cores = part["hardware"]["cpu"] or "the machine", part["hardware"]["cores"]
-        place = f"on {cores} cores of {cpu}"
-        places[place] = places.get(place, 0.0) + part["costs"]["wall_seconds"]
-    whole = duration(sum(places.values()))
+    for part in spent.parts:
+        if part.wall_seconds is not None:
+            place = f"on {part.cores} cores of {part.cpu or 'the machine'}"
+            places[place] = places.get(place, 0.0) + part.wall_seconds
+    if not places:
+        return "an unknown time"
+    whole = duration(spent.wall_seconds)
     if len(places) == 1:
         return f"{whole} {next(iter(places))}"
     return (

@@ -25,9 +25,7 @@ from snap.report.frames import Tables
 KEPT = (
     "tables/*.csv",
     "figures/*.png",
-    "figures/*.json",
-    "figures/*.csv",
-    "figures/*.pdf",
+    "figures/*.json",  # the data of figures are on the page
     "paper_tables/*.csv",
     "paper_tables/*.md",
     "paper_tables/*.tex",
@@ -37,7 +35,7 @@ KEPT = (
     "report.html",
 )
 MOST = 18_000_000  # bytes; every clone contains the published results
-LARGE = 1_000_000  # bytes; larger tables are packed
+LARGE = 200_000  # bytes; larger tables are packed
 PASSAGE = re.compile(
     r"(?P<begin><!-- published: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )
@@ -81,13 +79,11 @@ def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None
 
 
 def _packed(contents: Mapping[Path, bytes]) -> dict[Path, bytes]:
-    """The files with large tables packed, and with links to the packed tables on the page."""
+    """The files with large tables packed."""
     files = dict(contents)
     for place in [place for place in contents if place.match("tables/*.csv")]:
         if len(files[place]) > LARGE:
             files[packed(place)] = gzip.compress(files.pop(place), mtime=0)
-            link, page = f'{place}"'.encode(), Path("report.html")
-            files[page] = files[page].replace(link, f'{packed(place)}"'.encode())
     return files
 
 

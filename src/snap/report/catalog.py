@@ -20,10 +20,11 @@ class Kind:
     title: str
     section: str
     tables: tuple[str, ...] = ()  # the only tables it may read
-    # The labels of the figure in the paper, if it is there; by dataset if they differ.
+    # The labels of what it reproduces in PAPER_FIGURES, with commas; by dataset if they differ.
     paper: str | Mapping[str, str] | None = None
     weights: bool = False  # whether it shows the weights of portraits
     from_results: bool = True  # False if it only takes the name of the run from its tables
+    data: bool = True  # False for a diagram
 
     @property
     def module(self) -> str:
@@ -38,15 +39,45 @@ class Kind:
             return self.paper
         return self.paper.get(dataset or "")
 
+    def in_paper(self, dataset: str | None) -> list[dict[str, str]]:
+        """The paper's figures that it reproduces: their number, label and subject."""
+        labels = [label.strip() for label in (self.paper_label(dataset) or "").split(",")]
+        return [
+            {"number": f"Figure {number}", "label": label, "about": about}
+            for number, (label, about) in enumerate(PAPER_FIGURES.items(), start=1)
+            if label in labels
+        ]
+
+
+# The figures of the paper in order, so that their place is their number, and what each shows.
+PAPER_FIGURES = {
+    "fig:weight-growth": "three ways in which a weight grows",
+    "fig:Baseline_Model_Performance": "accuracy on i.i.d. data against λ",
+    "fig:Forget_Model_Performance": "accuracy over all classes after the sequence, against λ",
+    "fig:mnist_hebb_combined_Forget_Model_Performance": (
+        "MNIST: five growth types through the sequence"
+    ),
+    "fig:simplified-model-config": "a diagram of the network",
+    "fig:mnist_sgd_model_performance": "MNIST: SGD through the sequence",
+    "fig:Fmnist_sgd_model_performance": "FashionMNIST: SGD through the sequence",
+    "fig:DIGIT_Forget_MNIST_Model_Performance": (
+        "MNIST: accuracy on every pair of classes after the sequence, against λ"
+    ),
+    "fig:mnist-hebb_top_performance": "MNIST: the best runs through the sequence",
+    "fig:FMNIST_Forget_Model_Performance": (
+        "FashionMNIST: accuracy on every pair of classes after the sequence, against λ"
+    ),
+    "fig:fmnist_hebb_top_performance": "FashionMNIST: the best runs through the sequence",
+}
 
 FINAL = ("selected", "sequential")
 KINDS = (
     Kind(
         "headline",
-        "overview",
+        "headline",
         "What is kept as tasks are learned",
         "Forgetting",
-        (*FINAL, "matrix"),
+        (*FINAL, "curve", "matrix"),
     ),
     Kind(
         "iid",
@@ -59,7 +90,7 @@ KINDS = (
     Kind(
         "sequential",
         "overview",
-        "Accuracy after five tasks in sequence",
+        "Accuracy after all tasks in sequence",
         "Experiment 2: tasks in sequence",
         FINAL,
         "fig:Forget_Model_Performance",
@@ -90,7 +121,7 @@ KINDS = (
     ),
     Kind(
         "retention",
-        "overview",
+        "retention",
         "What is left of each task: {dataset}",
         "Experiment 2: tasks in sequence",
         ("selected", "matrix"),
@@ -101,7 +132,7 @@ KINDS = (
     ),
     Kind(
         "matrix",
-        "sequence",
+        "matrix",
         "Task by task: {dataset}",
         "Experiment 2: tasks in sequence",
         (*FINAL, "matrix"),
@@ -142,7 +173,7 @@ KINDS = (
     Kind(
         "growth",
         "growth",
-        "Three ways to grow",
+        "Ways to grow",
         "What the weights do",
         ("selected",),
         "fig:weight-growth",
@@ -156,6 +187,7 @@ KINDS = (
         ("selected",),
         "fig:simplified-model-config",
         from_results=False,
+        data=False,
     ),
     Kind(
         "landscape",
@@ -201,5 +233,5 @@ def find(name: str) -> tuple[Kind, str | None]:
             dataset = name.removeprefix(f"{kind.name}-")
             if dataset.isidentifier():
                 return kind, dataset
-    kinds = ", ".join(kind.name for kind in KINDS)
-    raise SnapError(f"there is no figure {name!r}: choose from the kinds {kinds}")
+    kinds = ", ".join(f"{k.name}-DATASET" if k.per_dataset else k.name for k in KINDS)
+    raise SnapError(f"there is no figure {name!r}: choose from {kinds}")

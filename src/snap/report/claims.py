@@ -5,22 +5,25 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from snap.data.datasets import DATASETS
 from snap.files import write_result
 from snap.pipeline.rows import write_rows
+from snap.report import paper_places
 from snap.report.claim_file import Ask, Claim, Group, Test, load
 from snap.report.frames import Tables
-from snap.report.quantities import QUANTITIES, GapError, Reading, Source
+from snap.report.paper_places import Place
+from snap.report.quantities import PRINTED, QUANTITIES, GapError, Reading, Source
 
 __all__ = ["VERDICTS", "Verdict", "judge", "load", "write"]
 
 REPRODUCED, PARTLY, NOT, NOT_TESTABLE = VERDICTS = ("reproduced", "partly", "not", "not testable")
 COLUMNS = (
-    "run id dataset verdict seeds test what value wanted outcome claim where figure reason numbers"
+    "run id dataset verdict seeds test what value wanted outcome short claim where figure reason"
+    " numbers"
 ).split()
 SYNTHETIC = "Synthetic data say nothing about the paper."
 REDUCED = (
@@ -39,6 +42,10 @@ class Outcome:
     outcome: str
     note: str = ""
     afterwards: bool = False  # worded when the results were known; it does not count
+    by_seed: tuple[float, ...] = ()  # the value with each seed alone
+    paper: float | None = None  # the same number in the paper, where it is printed
+    made_of: str = ""  # the numbers that it was computed from
+    limits: Mapping[str, Any] = field(default_factory=dict)  # the comparisons, and their margins
 
 
 @dataclass(frozen=True)
@@ -47,8 +54,9 @@ class Verdict:
 
     run: str
     id: str
+    short: str
     claim: str
-    where: str
+    where: str  # in words, for a reader of the paper
     figure: str
     dataset: str
     verdict: str
@@ -57,6 +65,7 @@ class Verdict:
     seeds: int
     tests: tuple[Outcome, ...]
     details: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()  # the figures and tables of the paper that `where` names
 
 
 def judge(
@@ -78,9 +87,11 @@ def judge(
 class Number:
     value: float
     text: str
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...]  # how many, of each of its configurations
     low: float  # over the seeds
     high: float
+    by_seed: Mapping[int, float]
+    made_of: str = ""
     within_noise: bool = False  # a difference of two numbers whose ranges over seeds overlap
 
 
@@ -106,14 +117,26 @@ def _read(group: Group, source: Source) -> Number:
         least, most = (by(readings, key=lambda r: r.value) for by in (min, max))
         text = f"from {least.text} to {most.text}"
         apart = most.value - least.value
-        return Number(apart, text, (least.seeds, most.seeds), apart, apart)
+        by_seed = _difference(most.value, most.by_seed, least.value, least.by_seed)
+        return Number(apart, text, (least.seeds, most.seeds), apart, apart, by_seed)
     if group.take == "lowest":
         one = min(readings, key=lambda r: r.value)
     else:
         one = max(readings, key=lambda r: r.rank)
     text = ", ".join([one.text, *map(str, gaps)])
-    low, high = (one.low, one.high) if one.seeds else (one.value, one.value)
-    return Number(one.value, text, (one.seeds,), low, high)
+    return Number(one.value, text, (one.seeds,), one.low, one.high, one.by_seed)
+
+
+def _difference(
+    value: float, by_seed: Mapping[int, float], other: float, other_by_seed: Mapping[int, float]
+) -> dict[int, float]:
+    """The difference with each seed that both have. A printed number has none, and is constant."""
+    if not by_seed:
+        return {seed: value - number for seed, number in other_by_seed.items()}
+    if not other_by_seed:
+        return {seed: number - other for seed, number in by_seed.items()}
+    common = [seed for seed in by_seed if seed in other_by_seed]
+    return {seed: by_seed[seed] - other_by_seed[seed] for seed in common}
 
 
 def _answer(ask: Ask, source: Source) -> Number:
@@ -122,15 +145,32 @@ def _answer(ask: Ask, source: Source) -> Number:
     minus = _read(ask.minus, source) if ask.minus else None
     # Rounded, because 0.3 - 0.28 must be at least a margin of 0.02.
     value = round(of.value - (minus.value if minus else 0.0), 9)
-    seeds, text, overlap = of.seeds, of.text, False
+    seeds, text, overlap, by_seed = of.seeds, of.text, False, of.by_seed
+    made_of = of.text
     if minus:
         seeds += minus.seeds
-        text = f"{text} minus {minus.text} = {value:z.3f}"
+        by_seed = _difference(of.value, of.by_seed, minus.value, minus.by_seed)
+        made_of = f"{of.text} minus {minus.text}"
+        text = f"{made_of} = {value:z.3f}"
         overlap = of.low <= minus.high and minus.low <= of.high
         text += ", and their seeds overlap" if overlap else ""
     elif ask.of.take == "spread":
         text = f"{text}, {value:z.3f} apart"
-    return Number(value, f"{_sentence(ask.what)}: {text}.", seeds, of.low, of.high, overlap)
+    sentence = f"{_sentence(ask.what)}: {text}."
+    return Number(value, sentence, seeds, of.low, of.high, by_seed, made_of, overlap)
+
+
+def _printed(ask: Ask, source: Source) -> float | None:
+    """The number of a test, from what the paper prints; None if it does not print enough."""
+
+    def printed(group: Group) -> Group:
+        return dataclasses.replace(group, quantity=PRINTED[group.quantity])
+
+    try:
+        minus = printed(ask.minus) if ask.minus else None
+        return _answer(Ask(ask.what, printed(ask.of), minus), source).value
+    except (KeyError, GapError):
+        return None
 
 
 # From numbers to a verdict
@@ -156,18 +196,31 @@ def _verdict(claim: Claim, source: Source, full: bool) -> Verdict:
         unclear = outcome == PARTLY and test.reproduced.holds(tested[0].value)
         note = "the seeds overlap" if unclear else ""
         outcomes.append(
-            Outcome(test.ask.what, tested[0].value, test.wanted, kept, note, test.afterwards)
+            Outcome(
+                test.ask.what,
+                tested[0].value,
+                test.wanted,
+                kept,
+                note,
+                test.afterwards,
+                tuple(tested[0].by_seed.values()),
+                _printed(test.ask, source),
+                tested[0].made_of,
+                test.limits,
+            )
         )
     if DATASETS[source.dataset].made:
-        numbers, outcomes = [], [dataclasses.replace(o, value=None) for o in outcomes]
+        numbers = []
+        outcomes = [dataclasses.replace(o, value=None, by_seed=(), paper=None) for o in outcomes]
     counting = [outcome for outcome in outcomes if not outcome.afterwards]
     verdict = NOT_TESTABLE if refused or gaps else _together([o.outcome for o in counting])
     missing = [f"{_sentence(gap)}; needed for: {'; '.join(w)}." for gap, w in gaps.items()]
     return Verdict(
         run=source.tables.run,
         id=claim.id,
+        short=claim.short,
         claim=claim.claim,
-        where=claim.where,
+        where=paper_places.in_words(claim.where),
         figure=claim.figure,
         dataset=source.dataset,
         verdict=verdict,
@@ -176,6 +229,7 @@ def _verdict(claim: Claim, source: Source, full: bool) -> Verdict:
         seeds=min((seeds for n in numbers for seeds in n.seeds if seeds), default=0),
         tests=tuple(outcomes),
         details=claim.details,
+        places=paper_places.named(claim.where),
     )
 
 

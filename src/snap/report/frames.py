@@ -17,7 +17,7 @@ import pandas as pd
 from snap import metrics
 from snap.errors import SnapError
 from snap.files import packed, unpacked
-from snap.learners import HEBBIAN
+from snap.learners import HEBBIAN, LEARNERS
 from snap.pipeline.layout import READINGS
 
 Frame: TypeAlias = pd.DataFrame
@@ -126,6 +126,11 @@ class Tables:
     def configurations(self, learner: str) -> list[str]:
         frame = self.selected
         return list(dict.fromkeys(frame[frame["learner"] == learner]["configuration"]))
+
+    @property
+    def families(self) -> list[tuple[str, str]]:
+        """Every learner and configuration of the run, in the one order of all figures."""
+        return [(learner, name) for learner in LEARNERS for name in self.configurations(learner)]
 
     @property
     def lambdas(self) -> list[float]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
-import os
 import re
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from xml.etree import ElementTree
 
 import yaml
 from docutils import nodes
@@ -25,7 +22,13 @@ from markupsafe import Markup
 from snap.errors import SnapError
 from snap.files import write_result
 from snap.pipeline.layout import READINGS
+from snap.pipeline.spending import spending
 from snap.protocol import AGREED, SWITCHES, Switch
+from snap.report import evidence
+from snap.report.answer import QUESTION, answer
+from snap.report.claim_file import CHOSEN
+from snap.report.frames import Tables
+from snap.report.words import breakable, download, duration, listed, memory, minus, show, slug
 
 VERDICTS = {  # the word in claims.json, and the one on the page
     "reproduced": "Reproduced",
@@ -33,13 +36,20 @@ VERDICTS = {  # the word in claims.json, and the one on the page
     "not": "Not reproduced",
     "not testable": "Not testable",
 }
-FIGURE = "name title section kind dataset caption alt paper sources gaps".split()
-TABLE = "name title caption columns rows numeric".split()
-CLAIM = "id claim where figure dataset verdict reason numbers seeds tests details".split()
+NOT_TESTABLE = "not testable"
+FIGURE = "name title section kind dataset caption alt paper sources gaps left_out data".split()
+TABLE = "name title caption columns rows numeric paper".split()
+CLAIM = "id short claim where figure dataset verdict reason seeds tests details".split()
+TEST = "what value wanted outcome note afterwards by_seed paper made_of limits".split()
 PROVENANCE = (
     "run reduced date semantics git versions platform hardware costs restored config".split()
 )
-PNG = b"\x89PNG\r\n\x1a\n"
+FORMATS = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX"}  # of a table
+STYLED = ("page.css", "explorer.css")
+SVG = "{http://www.w3.org/2000/svg}"
+ELEMENTS = {  # of a figure; a script, for example, is none of them
+    SVG + name for name in "svg g defs path use clipPath rect circle image text tspan title".split()
+}
 
 
 @dataclass(frozen=True)
@@ -51,13 +61,22 @@ class Contents:
     readings: Sequence[str] = ()  # other readings of the paper that the run has
     reading_figures: Sequence[str] = ()  # shown for each of them
     reading_tables: Sequence[str] = ()
+    snapshots: Sequence[str] = ()  # datasets with snapshots of the hidden weights
 
 
-def write(folder: Path, output: Path, contents: Contents) -> None:
+def write(folder: Path, output: Path, contents: Contents, style: Mapping[str, Any]) -> None:
     """Write the report of the run in `folder`."""
-    drawn = [_figure(folder, name) for name in contents.figures]
+    # These are slow to import, and other modules need only the words above.
+    from snap.report import bundle, development, explorer
+    from snap.report.figures import narrow_svg
+
+    figures = [_figure(folder, name) for name in contents.figures]
     tables = [_table(folder, name) for name in contents.tables]
-    claims = _claims(folder / "claims.json", [*drawn, *tables])
+    for figure in figures[:1]:
+        if not figure["left_out"]:
+            phone = narrow_svg(figure["name"], Tables(folder / "tables"), style)
+            figure["narrow"] = Markup(phone)
+    claims = _claims(folder / "claims.json", [*figures, *tables])
     readings = [_reading(folder, name, contents) for name in contents.readings]
     _compare(claims, readings)
     provenance = _read(folder / "provenance.json", PROVENANCE)
@@ -70,28 +89,44 @@ def write(folder: Path, output: Path, contents: Contents) -> None:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        filter.__name__: filter for filter in (show, duration, memory, breakable, slug)
+        filter.__name__: filter
+        for filter in (show, duration, memory, breakable, slug, minus, download)
     }
-    script = templates.get_source(environment, "page.js")[0]
+    snapshots = {name: folder / f"portrait/{name}.snapshots.npz" for name in contents.snapshots}
+    explored = explorer.content(Tables(folder / "tables"), style)
+    developed = development.content(snapshots, style)
+    sources = {name: templates.get_source(environment, name)[0] for name in STYLED}
+    scripts = [templates.get_source(environment, "page.js")[0]]
+    if explored is not None or developed is not None:
+        scripts.append(bundle.script())
     page = environment.get_template("page.html").render(
-        figures=drawn,
-        sections=_sections(drawn[1:]),
+        question=QUESTION,
+        chosen=CHOSEN,
+        answer=answer(Tables(folder / "tables")),
+        headline=next((f for f in figures[:1] if not f["left_out"]), None),
+        sections=_sections(figures),
         tables=tables,
         readings=readings,
-        claims=claims,
+        claims=[claim for claim in claims if claim["testable"]],
+        untested=[claim for claim in claims if not claim["testable"]],
         datasets=_datasets(claims),
         summaries=_summaries(claims),
         verdicts=VERDICTS,
+        given=_given(claims),
+        reasons=list(dict.fromkeys(why for claim in claims for why in claim["why"])),
+        formats=FORMATS,
         switches=SWITCHES,
         code={name: in_code(switch) for name, switch in SWITCHES.items()},
         agreed=AGREED,
         provenance=provenance,
         config=yaml.safe_dump(provenance["config"], sort_keys=False, allow_unicode=True),
-        here=quote(os.path.relpath(folder, output.parent)),
-        style=Markup(templates.get_source(environment, "page.css")[0]),
-        script=Markup(script),
-        # The policy names this script's hash, so the browser runs no other script.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        spent=spending(provenance),
+        explored=explored,
+        developed=developed,
+        style=Markup("\n".join(sources.values())),
+        scripts=[Markup(script) for script in scripts],
+        # The policy names the hash of each script, so the browser runs no other.
+        hashes=[base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts],
     )
     write_result(output, page.encode())
 
@@ -102,14 +137,11 @@ def write(folder: Path, output: Path, contents: Contents) -> None:
 def _reading(folder: Path, name: str, contents: Contents) -> dict[str, Any]:
     """The figures, tables and verdicts of another reading."""
     own = folder / READINGS / name
-    figures = [_figure(own, figure) for figure in contents.reading_figures]
-    tables = [_table(own, table) for table in contents.reading_tables]
-    for thing in [*figures, *tables]:
-        thing["anchor"] = f"{slug(name)}-{thing['anchor']}"
+    figures = [_figure(own, figure, f"{slug(name)}-") for figure in contents.reading_figures]
+    tables = [_table(own, table, f"{slug(name)}-") for table in contents.reading_tables]
     return {
         "name": name,
         "words": name.replace("-", " "),
-        "folder": f"{READINGS}/{quote(name)}",
         "figures": figures,
         "tables": tables,
         "claims": {claim["id"]: claim for claim in _claims(own / "claims.json", [])},
@@ -117,33 +149,36 @@ def _reading(folder: Path, name: str, contents: Contents) -> dict[str, Any]:
 
 
 def _compare(claims: Sequence[dict[str, Any]], readings: Sequence[Mapping[str, Any]]) -> None:
-    """Add the verdicts of the other readings to each claim, and a sentence that compares them."""
+    """Add the verdicts of the other readings to each claim, and the number lines of its tests."""
     for claim in claims:
         claim["others"] = {
             reading["words"]: reading["claims"][claim["id"]]["verdicts"]
             for reading in readings
             if claim["id"] in reading["claims"]
         }
-        claim["compared"] = " ".join(
-            _compared(claim, words, verdicts) for words, verdicts in claim["others"].items()
-        )
+        decides = (_decides(claim, *other) for other in claim["others"].items())
+        claim["decides"] = list(dict.fromkeys(filter(None, decides)))
+        entries = [*claim["verdicts"].values()]
+        entries += [entry for other in claim["others"].values() for entry in other.values()]
+        claim["testable"] = any(entry["verdict"] != NOT_TESTABLE for entry in entries)
+        why = (entry["reason"] for entry in entries if entry["verdict"] == NOT_TESTABLE)
+        claim["why"] = list(dict.fromkeys(minus(reason) for reason in why))
+        claim["lines"] = evidence.lines(claim, list(claim["others"]))
 
 
-def _compared(claim: Mapping[str, Any], words: str, verdicts: Mapping[str, Any]) -> str:
-    """Which verdicts another reading changes, and the details that decide the claim."""
-    changed = {
-        dataset: entry["verdict"]
+def _decides(claim: Mapping[str, Any], words: str, verdicts: Mapping[str, Any]) -> str:
+    """The details of the public code that change the verdicts in another reading."""
+    changed = [
+        dataset
         for dataset, entry in verdicts.items()
         if entry["verdict"] != claim["verdicts"].get(dataset, entry)["verdict"]
-    }
-    if not changed:
-        return f"The verdicts are the same {words}."
-    said = "; ".join(f"{VERDICTS[verdict].lower()} on {d}" for d, verdict in changed.items())
-    details = " and ".join(f"{detail.replace('_', ' ')}" for detail in claim["details"])
-    if "reproduced" in changed.values():
-        held = f" Reproduced with the public code's details ({details})." if details else ""
-        return f"{words.capitalize()}: {said}.{held}"
-    return f"{words.capitalize()}: {said}." + (f" It depends on {details}." if details else "")
+    ]
+    if not changed or not claim["details"]:
+        return ""
+    return (
+        f"{words.capitalize()}, the verdict differs on {listed(changed)}. What decides it:"
+        f" {listed(claim['details'])} (see Protocol switches)."
+    )
 
 
 def in_code(switch: Switch) -> str:
@@ -154,26 +189,47 @@ def in_code(switch: Switch) -> str:
     return ", ".join(f"{value} ({learner})" for learner, value in values.items())
 
 
-def _figure(folder: Path, name: str) -> dict[str, Any]:
-    """The description of a figure, with its image and rendered caption."""
+def _figure(folder: Path, name: str, prefix: str = "") -> dict[str, Any]:
+    """The description of a figure, with its image, its data and its rendered caption."""
     figure: dict[str, Any] = _read(folder / "figures" / f"{name}.json", FIGURE)
-    path = folder / "figures" / f"{name}.png"
-    image = _bytes(path)
-    if not image.startswith(PNG) or len(image) < 24:
-        raise SnapError(f"{path} is not a PNG image")
-    width, height = struct.unpack(">II", image[16:24])
-    figure |= {"anchor": f"figure-{slug(name)}", "file": quote(name)}
-    figure |= {"width": width, "height": height}
-    figure["image"] = f"data:image/png;base64,{base64.b64encode(image).decode()}"
-    figure["caption"] = rendered(figure["caption"], f"{figure['anchor']}-")
-    named = figure["dataset"] is None or figure["dataset"] in figure["title"]
-    return figure | {"tag": None if named else figure["dataset"], "claims": []}
+    anchor = f"{prefix}figure-{slug(name)}"
+    dataset = figure["dataset"]
+    figure |= {"anchor": anchor, "claims": [], "csv": None}
+    figure["tag"] = None if dataset is None or dataset in figure["title"] else dataset
+    if figure["left_out"]:
+        return figure
+    figure["svg"] = _svg(folder / "figures" / f"{name}.svg", name, prefix)
+    figure["caption"] = rendered(figure["caption"], f"{anchor}-")
+    if figure["data"]:
+        figure["csv"] = _bytes(folder / "figures" / f"{name}.csv").decode()
+    return figure
 
 
-def _table(folder: Path, name: str) -> dict[str, Any]:
-    """One of the paper's tables; `numeric` says for each column whether it holds numbers."""
-    table: dict[str, Any] = _read(folder / "paper_tables" / f"{name}.json", TABLE)
-    return table | {"anchor": f"table-{slug(name)}", "file": quote(name), "claims": []}
+def _svg(path: Path, name: str, prefix: str) -> Markup:
+    """The drawing of a figure; `prefix` keeps its ids apart from those of the same figure."""
+    text = _bytes(path).decode(errors="replace")
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        raise SnapError(f"{path} is not an SVG image") from None
+    strange = sorted({str(element.tag) for element in root.iter()} - ELEMENTS)
+    if strange:
+        raise SnapError(f"{path} contains {strange[0]}, which a figure does not have")
+    if any(key.lower().startswith("on") for element in root.iter() for key in element.attrib):
+        raise SnapError(f"{path} contains code that reacts to events")
+    if prefix:
+        own = rf'((?:id|href)="#?|url\(#){re.escape(name)}-'
+        text = re.sub(own, rf"\g<1>{prefix}{name}-", text)
+    return Markup(text)
+
+
+def _table(folder: Path, name: str, prefix: str = "") -> dict[str, Any]:
+    """One of the paper's tables with its files; `numeric` says which columns hold numbers."""
+    path = folder / "paper_tables" / f"{name}.json"
+    table: dict[str, Any] = _read(path, TABLE)
+    files = {ending: _bytes(path.with_suffix(f".{ending}")).decode() for ending in FORMATS}
+    known: dict[str, Any] = {"anchor": f"{prefix}table-{slug(name)}", "tag": None, "claims": []}
+    return table | known | {"files": files}
 
 
 def _claims(path: Path, exhibits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -181,18 +237,28 @@ def _claims(path: Path, exhibits: Sequence[dict[str, Any]]) -> list[dict[str, An
     claims: dict[str, dict[str, Any]] = {}
     for entry in _parsed(path):
         _demand(path, entry, CLAIM)
+        for test in entry["tests"]:
+            _demand(path, test, TEST)
         if entry["verdict"] not in VERDICTS:
             words = ", ".join(VERDICTS)
             raise SnapError(f"{path}: a verdict must be one of {words}, got {entry['verdict']!r}")
         name = str(entry["id"])
-        known = {"number": len(claims) + 1, "anchor": f"claim-{slug(name)}", "verdicts": {}}
-        claim = claims.setdefault(name, {**entry, **known})
+        own: dict[str, Any] = {"verdicts": {}, "shown": []}
+        own |= {"number": len(claims) + 1, "anchor": f"claim-{slug(name)}"}
+        claim = claims.setdefault(name, {**entry, **own})
         claim["verdicts"][entry["dataset"]] = entry
         wanted = (entry["figure"], f"{entry['figure']}-{entry['dataset']}")
-        entry["shown"] = next((e for e in exhibits if e["name"] in wanted), None)
-        if entry["shown"] is not None and claim not in entry["shown"]["claims"]:
-            entry["shown"]["claims"].append(claim)
+        for exhibit in exhibits:
+            if exhibit["name"] in wanted and not exhibit.get("left_out"):
+                _add(claim["shown"], exhibit)
+                _add(exhibit["claims"], claim)
     return list(claims.values())
+
+
+def _add(things: list[Any], thing: Any) -> None:
+    """Add a thing once. Claims and exhibits contain each other, so == would not end."""
+    if not any(other is thing for other in things):
+        things.append(thing)
 
 
 def _datasets(claims: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -208,12 +274,28 @@ def _summaries(claims: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]
     return counts
 
 
-def _sections(figures: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """The figures by section; sections are in order of first appearance."""
-    sections: dict[str, list[Mapping[str, Any]]] = {}
-    for figure in figures:
-        sections.setdefault(figure["section"], []).append(figure)
-    return sections
+def _given(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The kinds of verdicts on the claims that the run can test, in their order."""
+    found = {
+        entry["verdict"]
+        for claim in claims
+        if claim["testable"]
+        for verdicts in (claim["verdicts"], *claim["others"].values())
+        for entry in verdicts.values()
+    }
+    return [verdict for verdict in VERDICTS if verdict in found]
+
+
+def _sections(figures: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
+    """The figures by section, in order of first appearance, and those left out of each."""
+    sections: dict[str, dict[str, list[Any]]] = {}
+    for place, figure in enumerate(figures):
+        parts = sections.setdefault(figure["section"], {"shown": [], "left_out": []})
+        if figure["left_out"]:
+            parts["left_out"].append(figure)
+        elif place:  # the first figure is the headline, which has a place of its own
+            parts["shown"].append(figure)
+    return {name: parts for name, parts in sections.items() if any(parts.values())}
 
 
 def rendered(text: str, prefix: str) -> Markup:
@@ -237,45 +319,6 @@ def rendered(text: str, prefix: str) -> Markup:
     writer = html5_polyglot.Writer()
     publish_from_doctree(document, writer=writer, settings_overrides=settings)
     return Markup(writer.parts["fragment"])
-
-
-# Values as text
-
-
-def show(value: Any) -> str:
-    """A value from JSON as text; a dash for a missing one."""
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value + 0.0:.4g}".replace("-", "−")  # + 0.0 turns -0 into 0
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {show(item)}" for key, item in value.items()) or "–"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(show(item) for item in value) or "–"
-    return str(value)
-
-
-def duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def memory(size: int | None) -> str:
-    return show(None) if size is None else f"{size / 2**30:.1f} GiB"
-
-
-def breakable(text: str) -> Markup:
-    """Allow line breaks inside words like FashionMNIST."""
-    return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z])", str(text)))
-
-
-def slug(text: str) -> str:
-    """Turn text into a part of an HTML id."""
-    return re.sub(r"[^\w-]+", "-", str(text)).strip("-").lower()
 
 
 # Files

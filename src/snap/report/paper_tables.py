@@ -8,48 +8,65 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from snap.data.datasets import DATASETS
 from snap.errors import SnapError
-from snap.learners import SGD
-from snap.numbers import number_text
-from snap.report.table_formats import Cell, PaperTable, plain, run_words, write
+from snap.report import paper_places
+from snap.report.table_formats import Cell, PaperTable, plain, write
+from snap.report.words import listed
 
 if TYPE_CHECKING:
     from snap.report.frames import Tables
 
 __all__ = ["PaperTable", "make", "names", "write"]
 
-PAIRS = "pairs-"  # followed by the name of a dataset
+# Tables of one dataset: each name is followed by a hyphen and that of the dataset.
+PAIRS, METRICS, TRANSFER = "pairs", "metrics", "transfer"
 
 
 def names(datasets: Sequence[str]) -> list[str]:
     """The names of all tables of a run with these datasets, in the paper's order."""
-    pairs = [f"{PAIRS}{dataset}" for dataset in datasets]
-    return ["growth-equations", "hyperparameters", *pairs, "sgd-iid", "metrics", "notation"]
+    pairs, metrics, transfer = (
+        [of_dataset(kind, dataset) for dataset in datasets] for kind in (PAIRS, METRICS, TRANSFER)
+    )
+    results = [*pairs, "sgd-iid", "paper-text", *metrics, *transfer]
+    return ["growth-equations", "hyperparameters", *results, "notation"]
+
+
+def of_dataset(kind: str, dataset: str) -> str:
+    """The name of a dataset's table."""
+    return f"{kind}-{dataset}"
 
 
 def make(
     name: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
 ) -> PaperTable:
     """Make the table `name` from a run's tables and configuration and the paper's numbers."""
-    from snap.report import result_tables
+    from snap.report import metric_tables, result_tables, setting_tables, text_table
 
     datasets = [dataset["name"] for dataset in config["datasets"]]
     if name not in names(datasets):
         known = ", ".join(names(datasets))
         raise SnapError(f"there is no table {name!r}: choose from {known}")
-    if name.startswith(PAIRS):
-        return result_tables.pairs(name, name.removeprefix(PAIRS), tables, config, paper)
+    makers = {
+        PAIRS: result_tables.pairs,
+        METRICS: metric_tables.metrics,
+        TRANSFER: metric_tables.transfer,
+    }
+    kind, _, dataset = name.partition("-")
+    if kind in makers:
+        return makers[kind](name, dataset, tables, config, paper)
     if name == "sgd-iid":
         return result_tables.sgd_iid(name, tables, config, paper)
-    if name == "metrics":
-        return result_tables.metrics(name, tables, config, paper)
+    if name == "paper-text":
+        return text_table.paper_text(name, tables, config, paper)
+    if name == "hyperparameters":
+        return setting_tables.hyperparameters(name, config, paper)
     return MAKERS[name](name, config)
 
 
 # tab:growth-eqns
 
 
+PAPERS_GROWTHS = ("linear", "sigmoid", "exponential")
 LINEAR = Cell("δW_ij", r"$\delta W_{ij}$")
 EXPONENTIAL_SYNAPSE = Cell("|W_ij| δW_ij", r"$|W_{ij}|\, \delta W_{ij}$")
 
@@ -103,79 +120,30 @@ def growth_equations(name: str, config: Mapping[str, Any]) -> PaperTable:
             " multiplies by n as well, in both layers. In the output layer of Hebbian learning"
             " exponential growth multiplies by n, and every row is kept at unit length whatever the"
             " growth. Hidden weights of Hebbian learning stay at or above 0. This run reads the"
-            f" paper as {config['protocol']}.",
+            f" paper as {config['protocol']}.{_beyond(config)}",
         ),
         (
             Cell("ΔW_ij", r"$\Delta W_{ij}$"),
             *(plain(growth) for growth in ("Linear", "Sigmoidal", "Exponential")),
         ),
         rows,
+        paper_places.of(["tab:growth-eqns"]),
     )
+
+
+def _beyond(config: Mapping[str, Any]) -> str:
+    """A sentence on the growths of a run that the paper does not have."""
+    used = (part for name in config.get("configurations", ()) for part in name.split("-")[:2])
+    new = [growth for growth in dict.fromkeys(used) if growth not in PAPERS_GROWTHS]
+    if not new:
+        return ""
+    return f" Not in the paper: {listed(new)}; the function plasticity in src/snap/growth.py."
 
 
 def _around(before: str, formula: Cell, after: str) -> Cell:
     """A sentence that contains a formula."""
     parts = (plain(before), formula, plain(after))
     return Cell(" ".join(part.text for part in parts), " ".join(part.latex for part in parts))
-
-
-# tab:mnist_fmnist_hyperparameters
-
-
-def _numbers(values: Sequence[float]) -> str:
-    return ", ".join(number_text(value) for value in values)
-
-
-def hyperparameters(name: str, config: Mapping[str, Any]) -> PaperTable:
-    """A column per dataset, from the configuration; only the sizes differ between datasets."""
-    search, sequential, limits = config["search"], config["sequential"], config["limits"]
-    grid = config["grids"].get(search["grid"]) if search["grid"] is not None else None
-    given = "the paper's table"
-    shared = {
-        "β": number_text(config["beta"]),
-        "Initial weights": "Uniform(0, β)",
-        "Batch size": str(config["batch_size"]),
-        "Epochs, i.i.d.": str(config["iid"]["epochs"]),
-        "λ": _numbers(config["lambdas"]),
-        "η searched": _numbers(grid["eta"]) if grid else given,
-        "α searched": _numbers(grid["alpha"]) if grid else given,
-        "α searched, SGD": _numbers(config[str(SGD.section)]["alpha"]),
-        "Epochs, search": str(search["epochs"]),
-        "Optimum judged on": f"{search['split']} data",
-        "Tasks": ", ".join("+".join(map(str, task)) for task in sequential["tasks"]),
-        "Task ends at accuracy": number_text(sequential["threshold"]),
-        "… measured on": f"{sequential['judged_on']} data",
-        "Epochs per task, at most": str(sequential["max_epochs"]),
-        "Training samples": _limit(limits["train"]),
-        "Test samples": _limit(limits["test"]),
-        "Seeds, search": _numbers(search["seeds"]),
-        "Seeds, i.i.d.": _numbers(config["iid"]["seeds"]),
-        "Seeds, sequence": _numbers(sequential["seeds"]),
-        "Reading of the paper": str(config["protocol"]),
-    }
-    datasets = config["datasets"]
-    records = [DATASETS[dataset["name"]] for dataset in datasets]
-    rows = [
-        ("Input dimension", [str(record.pixels) for record in records]),
-        ("Hidden dimension", [str(dataset["hidden"]) for dataset in datasets]),
-        ("Output dimension", [str(record.classes) for record in records]),
-        *((label, [text] * len(datasets)) for label, text in shared.items()),
-    ]
-    return PaperTable(
-        name,
-        "Hyperparameters",
-        plain(
-            "General hyperparameters of this run. The rows down to the epochs of the i.i.d. runs"
-            " are those of the paper's table; those below are from its text or are left open there."
-            f" {run_words(config)}"
-        ),
-        (plain("Hyperparameter"), *(plain(dataset["name"]) for dataset in datasets)),
-        tuple((plain(label), *map(plain, texts)) for label, texts in rows),
-    )
-
-
-def _limit(count: int | None) -> str:
-    return "all" if count is None else f"the first {count:,}"
 
 
 # tab:notation_introduction
@@ -231,11 +199,11 @@ def notation(name: str, config: Mapping[str, Any]) -> PaperTable:
             (plain(part), Cell(symbol, f"${latex}$"), plain(meaning), plain(code))
             for part, symbol, latex, meaning, code in NOTATION
         ),
+        paper_places.of(["tab:notation_introduction"]),
     )
 
 
 MAKERS: dict[str, Callable[[str, Mapping[str, Any]], PaperTable]] = {
     "growth-equations": growth_equations,
-    "hyperparameters": hyperparameters,
     "notation": notation,
 }

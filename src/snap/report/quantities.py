@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from snap.learners import HEBBIAN, LEARNERS, SGD
@@ -34,11 +34,21 @@ class Reading:
     value: float
     rank: float  # the best of several configurations is the one with the highest rank
     lambda_: float | None = None  # the λ it was read at
-    seeds: int = 0
-    low: float = 0.0
-    high: float = 0.0
+    by_seed: Mapping[int, float] = field(default_factory=dict)
     lost: int = 0  # seeds that diverged
     without: tuple[float, ...] = ()  # every λ at which all seeds diverged
+
+    @property
+    def seeds(self) -> int:
+        return len(self.by_seed)
+
+    @property
+    def low(self) -> float:
+        return min(self.by_seed.values(), default=self.value)
+
+    @property
+    def high(self) -> float:
+        return max(self.by_seed.values(), default=self.value)
 
     @property
     def half_range(self) -> float | None:
@@ -129,21 +139,23 @@ def best(rows: Frame, source: Source, learner: str, configuration: str) -> Frame
     return at_best.assign(without=[tuple(means[means.isna()].index)] * len(at_best))
 
 
-def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Reading:
-    """Make a reading from one value per seed, at the λ of `rows`."""
+def _reading(
+    rows: Frame, values: Mapping[int, float] | str, learner: str, configuration: str
+) -> Reading:
+    """Make a reading at the λ of `rows`, from a column or from one value per seed."""
     name, lambda_ = short(configuration, learner), float(rows["lambda"].iloc[0])
-    numbers = [float(value) for value in values if math.isfinite(value)]
+    if isinstance(values, str):
+        values = dict(zip(rows["seed"], rows[values], strict=True))
+    numbers = {int(seed): float(value) for seed, value in values.items() if math.isfinite(value)}
     if not numbers:
         raise GapError(f"{name} has no number where one is needed")
-    mean = sum(numbers) / len(numbers)
+    mean = sum(numbers.values()) / len(numbers)
     return Reading(
         name=name,
         value=mean,
         rank=float(rows["accuracy"].mean()) if "accuracy" in rows else mean,
         lambda_=None if math.isnan(lambda_) else lambda_,
-        seeds=len(numbers),
-        low=min(numbers),
-        high=max(numbers),
+        by_seed=numbers,
         lost=int(rows["diverged"].notna().sum()) if "diverged" in rows else 0,
         without=rows["without"].iloc[0] if "without" in rows else (),
     )
@@ -154,7 +166,7 @@ def _reading(rows: Frame, values: Any, learner: str, configuration: str) -> Read
 
 def _iid_accuracy(source: Source, learner: str, configuration: str) -> Reading:
     rows = best(family(source, "iid", learner, configuration), source, learner, configuration)
-    return _reading(rows, rows["accuracy"], learner, configuration)
+    return _reading(rows, "accuracy", learner, configuration)
 
 
 def _in_sequence(column: str) -> Callable[[Source, str, str], Reading]:
@@ -166,7 +178,7 @@ def _in_sequence(column: str) -> Callable[[Source, str, str], Reading]:
         )
         if column not in rows:
             raise GapError(f"the table sequential has no column {column}")
-        return _reading(rows, rows[column], learner, configuration)
+        return _reading(rows, column, learner, configuration)
 
     return read
 
@@ -181,7 +193,7 @@ def _at_paper_lambda(column: str) -> Callable[[Source, str, str], Reading]:
         rows = only(family(source, "sequential", learner, configuration), lambda_=float(shown))
         if not len(rows):
             raise GapError(f"{short(configuration)} has no result at λ = {number_text(shown)}")
-        return _reading(rows, rows[column], learner, configuration)
+        return _reading(rows, column, learner, configuration)
 
     return read
 
@@ -210,7 +222,7 @@ def _halving(source: Source, learner: str, configuration: str) -> Reading:
             shares[seed] = sum(by_task) / len(by_task)
     if not shares:
         raise GapError(f"{short(configuration, learner)} has no curve past its first task")
-    return _reading(rows, shares.values(), learner, configuration)
+    return _reading(rows, shares, learner, configuration)
 
 
 def _share_to_half(points: Frame, task: int) -> float | None:
@@ -249,7 +261,7 @@ def _after_first_task(column: str) -> Callable[[Source, str, str], Reading]:
             raise GapError(
                 f"{short(configuration, learner)} has no weights recorded in its first task"
             )
-        return _reading(last, last[column], learner, configuration)
+        return _reading(last, column, learner, configuration)
 
     return read
 
@@ -300,3 +312,6 @@ QUANTITIES = {
     ),
     "paper_sgd_iid": Quantity("accuracy printed in the paper", _paper_sgd_iid),
 }
+
+# A quantity, and the one that has the same numbers as the paper prints them.
+PRINTED = {"iid_accuracy": "paper_sgd_iid", "paper_sgd_iid": "paper_sgd_iid"}

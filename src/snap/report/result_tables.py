@@ -1,4 +1,4 @@
-"""The tables of results: the optimal pairs, SGD's accuracies, continual-learning metrics."""
+"""The tables of results that the paper prints too: the optimal pairs, and SGD's accuracies."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from snap.learners import HEBBIAN, LEARNERS, SGD, Learner
+from snap.learners import HEBBIAN, SGD
 from snap.numbers import number_text
+from snap.report import paper_places
 from snap.report.frames import Frame, Tables, only
-from snap.report.quantities import QUANTITIES, GapError, Reading, Source, short, table
-from snap.report.table_formats import Cell, PaperTable, escape, gap, number, plain, run_words, stack
-from snap.trial import Configuration
+from snap.report.quantities import GapError, Reading, Source, table
+from snap.report.table_formats import (
+    TOGETHER,
+    Cell,
+    PaperTable,
+    escape,
+    gap,
+    number,
+    plain,
+    run_words,
+)
+from snap.report.table_parts import columns, configurations_of, letters, names_of, read
 
 Pair = tuple[float, float]
-
-# The grid in the paper's text, section Hyperparameter Specification.
-TEXT_ETA = (0.7, 0.3, 0.1, 0.03, 0.001)
-TEXT_ALPHA = (0.3, 0.1, 0.03, 0.01, 0.003)
 
 AS_GOOD = 0.02  # a smaller difference in accuracy is noise
 
@@ -42,21 +48,12 @@ MARKS = {
 }
 
 
-def _columns(*titles: str) -> tuple[Cell, ...]:
-    return tuple(plain(title) for title in titles)
+# The optimal pairs
 
-
-def _named(configuration: str) -> Cell:
-    """The full name; in LaTeX, which has less room, the paper's abbreviation."""
-    return Cell(configuration, escape(short(configuration)))
-
-
-def _configurations(config: Mapping[str, Any], learner: Learner) -> list[str]:
-    section = config[learner.section] if learner.section else config
-    return [Configuration.parse(name).name for name in section["configurations"]]
-
-
-# table:mnist-configurations, table:fmnist-configurations
+PAIR_TABLES = {
+    "MNIST": "table:mnist-configurations",
+    "FashionMNIST": "table:fmnist-configurations",
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class Optimum:
 def pairs(
     name: str, dataset: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
 ) -> PaperTable:
-    configurations = _configurations(config, HEBBIAN)
+    configurations = configurations_of(config, HEBBIAN)
     lambdas = sorted(map(float, config["lambdas"]))
     printed = paper["pairs"].get(dataset, {})
     who = {"learner": HEBBIAN.name, "dataset": dataset}
@@ -90,19 +87,24 @@ def pairs(
         for lambda_ in lambdas
         for configuration in configurations
     }
-    rows = [
-        (
-            Cell(number_text(lambda_), f"${number_text(lambda_)}$", lambda_),
-            *(_pair_cell(optima[lambda_, configuration]) for configuration in configurations),
-        )
-        for lambda_ in lambdas
-    ]
+    compared = any(optimum.papers and optimum.status != "given" for optimum in optima.values())
+    rows = []
+    for lambda_ in lambdas:
+        row = [optima[lambda_, configuration] for configuration in configurations]
+        first = Cell(number_text(lambda_), f"${number_text(lambda_)}$", lambda_)
+        ours, theirs = ((plain("ours"),), (plain("paper"),)) if compared else ((), ())
+        rows.append((first, *ours, *map(_our_pair, row)))
+        if compared:
+            rows.append((first, *theirs, *map(_papers_pair, row)))
+    shown = names_of(configurations, HEBBIAN)
+    heads = ["λ", *(["Pair"] if compared else []), *shown.values()]
     return PaperTable(
         name,
-        f"Optimal (η, α), {dataset}",
-        plain(_pairs_caption(dataset, list(optima.values()), printed, config)),
-        _columns("λ", *map(short, configurations)),
+        f"Optimal (η, α): {dataset}",
+        plain(_pairs_caption(dataset, list(optima.values()), paper, config)),
+        columns(*heads),
         tuple(rows),
+        paper_places.of([PAIR_TABLES[dataset]] if dataset in PAIR_TABLES else []),
     )
 
 
@@ -136,29 +138,32 @@ def compared_with_paper(selected: Frame, searched: Frame, papers: Pair | None) -
 
 
 def _pair_text(pair: Pair) -> str:
-    return f"({number_text(pair[0])}, {number_text(pair[1])})"
+    return f"({number_text(pair[0])},{TOGETHER}{number_text(pair[1])})"
 
 
-def _pair_cell(optimum: Optimum) -> Cell:
-    """Our pair with its mark, and the paper's pair if it differs."""
+def _pair_cell(text: str) -> Cell:
+    return Cell(text, escape(text))
+
+
+def _our_pair(optimum: Optimum) -> Cell:
+    """Our pair with its mark."""
     if optimum.ours is None:
-        own = "– all diverged" if optimum.status == "all diverged" else "missing"
-    else:
-        own = f"{_pair_text(optimum.ours)} {optimum.mark}".rstrip()
-    if optimum.papers is None or optimum.papers == optimum.ours:
-        return gap(own) if optimum.ours is None else plain(own)
-    papers = _pair_text(optimum.papers)
-    both = Cell(f"{own}, paper {papers}", "", gap=optimum.ours is None)
-    return stack(both, "l", escape(own), rf"\textit{{{escape(papers)}}}")
+        return gap("diverged" if optimum.status == "all diverged" else "missing")
+    return _pair_cell(f"{_pair_text(optimum.ours)} {optimum.mark}".rstrip())
+
+
+def _papers_pair(optimum: Optimum) -> Cell:
+    return gap("–") if optimum.papers is None else _pair_cell(_pair_text(optimum.papers))
 
 
 def _pairs_caption(
     dataset: str,
     optima: Sequence[Optimum],
-    printed: Mapping[str, Mapping[Any, Sequence[float]]],
+    paper: Mapping[str, Any],
     config: Mapping[str, Any],
 ) -> str:
-    run = run_words(config)
+    run = f"{letters(config)} {run_words(config)}"
+    printed = paper["pairs"].get(dataset, {})
     start = f"The pair (η, α) with the highest accuracy on {dataset}, by λ and configuration"
     if not printed:
         return f"{start}. The paper has no pairs for {dataset}. {run}"
@@ -169,19 +174,25 @@ def _pairs_caption(
     lost = sum(optimum.status == "all diverged" for optimum in optima)
     absent = sum(optimum.status == "missing" for optimum in optima)
     agree = counts[SAME] + counts[CLOSE]
+    known = sum(optimum.papers is not None for optimum in optima)
     return (
-        f"{start}, followed by the paper's pair where it differs. {agree} of {len(optima)} agree"
-        f" (✓ or ≈). {marks}; – all pairs diverged: {lost}; missing: {absent}."
-        f" {_beyond_the_text(printed)} {run}"
+        f"{start}, and below it the pair that the paper prints. {agree} of {known} agree"
+        f" (✓ or ≈). {marks}; all pairs diverged: {lost}; missing: {absent}."
+        f" {_beyond_the_text(printed, paper)} {run}"
     )
 
 
-def _beyond_the_text(printed: Mapping[str, Mapping[Any, Sequence[float]]]) -> str:
+def _beyond_the_text(
+    printed: Mapping[str, Mapping[Any, Sequence[float]]], paper: Mapping[str, Any]
+) -> str:
     """The values of the paper's table that are missing from the grid in its text."""
+    grid = paper.get("settings", {}).get("text", {})
+    if "eta" not in grid or "alpha" not in grid:
+        return ""
     table_pairs = [pair for by_lambda in printed.values() for pair in by_lambda.values()]
-    etas = sorted({float(eta) for eta, _ in table_pairs} - set(TEXT_ETA))
-    alphas = sorted({float(alpha) for _, alpha in table_pairs} - set(TEXT_ALPHA))
-    inside = sum(eta in TEXT_ETA and alpha in TEXT_ALPHA for eta, alpha in table_pairs)
+    etas = sorted({float(eta) for eta, _ in table_pairs} - set(grid["eta"]))
+    alphas = sorted({float(alpha) for _, alpha in table_pairs} - set(grid["alpha"]))
+    inside = sum(eta in grid["eta"] and alpha in grid["alpha"] for eta, alpha in table_pairs)
     return (
         f"The grid in the paper's text lacks η = {_listed(etas)} and α = {_listed(alphas)} of the"
         f" paper's table, so that it holds only {inside} of the table's {len(table_pairs)} pairs."
@@ -194,148 +205,66 @@ def _listed(values: Sequence[float]) -> str:
 
 # tab:sgd-baseline
 
+AS_RUN = "as-run"  # the reading with the rate that was run
+
 
 def sgd_iid(
     name: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
 ) -> PaperTable:
-    rows = []
-    for dataset in config["datasets"]:
-        source = Source(tables, paper, dataset["name"])
-        printed = paper["sgd_iid"].get(source.dataset, {})
-        for configuration in dict.fromkeys([*printed, *_configurations(config, SGD)]):
-            rows.append((*_sgd_row(source, configuration), _sgd_as_run(source, configuration)))
+    run = configurations_of(config, SGD)
+    sources = [Source(tables, paper, dataset["name"]) for dataset in config["datasets"]]
+    printed = [key for source in sources for key in paper["sgd_iid"].get(source.dataset, {})]
+    shown = names_of(list(dict.fromkeys([*printed, *run])), SGD)
+    rows = [
+        _sgd_row(source, configuration, shown[configuration].removeprefix(SGD.prefix))
+        for source in sources
+        for configuration in dict.fromkeys([*paper["sgd_iid"].get(source.dataset, {}), *run])
+    ]
+    other = ("As run", "… − paper") if AS_RUN in tables.readings else ()
+    heads = ("Growth", "Dataset", "Paper", "Ours", "Ours − paper", "Lowest", "Highest", "Seeds")
     return PaperTable(
         name,
         "SGD with i.i.d. data",
         plain(
-            "Test accuracy of SGD after the last epoch, mean over seeds, beside the number printed"
-            " in the paper. The paper gives no learning rate for SGD; here it was searched for. In"
-            f" the column As run, rate and initial weights are the public code's{_as_run(tables)}."
-            f" {run_words(config)}"
+            "Test accuracy of SGD after the last epoch, beside the number that the paper prints:"
+            " mean, lowest and highest over seeds. The paper gives no learning rate for SGD; here"
+            f" it was searched for.{_as_run(tables)} {letters(config)} {run_words(config)}"
         ),
-        _columns(
-            "Dataset",
-            "Configuration",
-            "Ours",
-            "Lowest",
-            "Highest",
-            "Seeds",
-            "Paper",
-            "Difference",
-            "As run",
-        ),
+        columns(*heads, *other),
         tuple(rows),
+        paper_places.of(["tab:sgd-baseline"]),
     )
-
-
-AS_RUN = "as-run"  # the reading with the rate that was run
 
 
 def _as_run(tables: Tables) -> str:
-    """In a caption: the rate of the reading as run."""
+    """In a caption: the sentence about the reading as run, with its rate."""
     if AS_RUN not in tables.readings:
-        return ", which is not part of this run"
+        return ""
     rates = only(tables.readings[AS_RUN].selected, learner=SGD.name)["alpha"].dropna().unique()
-    return f" (α = {_listed(sorted(rates))})" if len(rates) else ""
+    rate = f" (α = {_listed(sorted(rates))})" if len(rates) else ""
+    return f" In the column As run, rate and initial weights are those of the public code{rate}."
 
 
-def _sgd_as_run(source: Source, configuration: str) -> Cell:
-    tables = source.tables.readings.get(AS_RUN)
-    if tables is None:
+def _sgd_row(source: Source, configuration: str, shown: str) -> tuple[Cell, ...]:
+    nothing = gap("–")
+    _, printed = read("paper_sgd_iid", source, SGD, configuration)
+    papers = number(printed.value, digits=4) if printed else nothing
+    ours, reading = read("iid_accuracy", source, SGD, configuration, digits=4)
+    others: list[Cell] = []
+    if AS_RUN in source.tables.readings:
+        other = dataclasses.replace(source, tables=source.tables.readings[AS_RUN])
+        as_run, run = read("iid_accuracy", other, SGD, configuration, digits=4)
+        others = [as_run, _apart(run, printed)]
+    spread = [nothing] * 3
+    if reading is not None:
+        low, high = (number(value, digits=4) for value in (reading.low, reading.high))
+        spread = [low, high, Cell(str(reading.seeds), f"${reading.seeds}$", float(reading.seeds))]
+    head = plain(shown), plain(source.dataset)
+    return (*head, papers, ours, _apart(reading, printed), *spread, *others)
+
+
+def _apart(ours: Reading | None, papers: Reading | None) -> Cell:
+    """Our number minus the paper's."""
+    if ours is None or papers is None:
         return gap("–")
-    other = dataclasses.replace(source, tables=tables)
-    cell, reading = _read("iid_accuracy", other, SGD.name, configuration)
-    return number(reading.value, digits=4) if reading else cell
-
-
-def _sgd_row(source: Source, configuration: str) -> tuple[Cell, ...]:
-    head = plain(source.dataset), _named(configuration)
-    papers, printed = _read("paper_sgd_iid", source, SGD.name, configuration)
-    papers = number(printed.value, digits=4) if printed else gap("–")
-    ours, reading = _read("iid_accuracy", source, SGD.name, configuration)
-    if reading is None:
-        return (*head, ours, gap("–"), gap("–"), gap("–"), papers, gap("–"))
-    seeds = Cell(str(reading.seeds), f"${reading.seeds}$", float(reading.seeds))
-    difference = reading.value - printed.value if printed else None
-    return (
-        *head,
-        number(reading.value, digits=4),
-        number(reading.low, digits=4),
-        number(reading.high, digits=4),
-        seeds,
-        papers,
-        gap("–") if difference is None else number(difference, digits=4, sign="+"),
-    )
-
-
-def _read(
-    quantity: str, source: Source, learner: str, configuration: str
-) -> tuple[Cell, Reading | None]:
-    """A quantity as a cell, and its reading; a gap cell and None if there is no reading."""
-    try:
-        reading = QUANTITIES[quantity].read(source, learner, configuration)
-    except GapError as missing:
-        return gap(missing.word), None
-    return number(reading.value, reading.half_range), reading
-
-
-# Continual-learning metrics, which the paper does not tabulate
-
-METRICS = {
-    "Accuracy": "sequential_accuracy",
-    "Average accuracy": "average_accuracy",
-    "Forgetting": "forgetting",
-    "… known classes": "forgetting_known",
-    "… own classes": "forgetting_own",
-    "Backward transfer": "backward_transfer",
-    "Forward transfer": "forward_transfer",
-}
-
-
-def metrics(
-    name: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
-) -> PaperTable:
-    rows = [
-        _metrics_row(Source(tables, paper, dataset["name"]), learner, configuration)
-        for learner in LEARNERS.values()
-        for dataset in config["datasets"]
-        for configuration in _configurations(config, learner)
-    ]
-    return PaperTable(
-        name,
-        "Continual-learning metrics",
-        plain(
-            "After the last task, at the λ with the highest accuracy in sequence: accuracy over all"
-            " classes, its mean over tasks, forgetting (best accuracy on a task before the last one"
-            " was learned, minus that at the end), the same with the outputs limited to the classes"
-            " known when a task ended and to its own classes, backward transfer (change since a"
-            " task was learned) and forward transfer (accuracy on a task just before it is learned,"
-            " minus that of the untrained network). Last, i.i.d. accuracy at the λ that is best for"
-            f" it. Mean over seeds ± half the range. {run_words(config)}"
-        ),
-        _columns(
-            "Learner", "Dataset", "Configuration", "λ", *METRICS, "i.i.d. λ", "i.i.d. accuracy"
-        ),
-        tuple(rows),
-    )
-
-
-def _metrics_row(source: Source, learner: Learner, configuration: str) -> tuple[Cell, ...]:
-    cells = [_read(quantity, source, learner.name, configuration) for quantity in METRICS.values()]
-    iid, best_iid = _read("iid_accuracy", source, learner.name, configuration)
-    return (
-        plain(learner.label),
-        plain(source.dataset),
-        _named(configuration),
-        _lambda_cell(cells[0][1]),
-        *(cell for cell, _ in cells),
-        _lambda_cell(best_iid),
-        iid,
-    )
-
-
-def _lambda_cell(reading: Reading | None) -> Cell:
-    if reading is None or reading.lambda_ is None:
-        return gap("–")
-    text = number_text(reading.lambda_)
-    return Cell(text, f"${text}$", reading.lambda_)
+    return number(ours.value - papers.value, digits=4, sign="+")

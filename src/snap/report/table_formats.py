@@ -20,6 +20,7 @@ from typing import Any
 from snap.errors import SnapError
 from snap.files import write_result
 from snap.pipeline.reduced import words
+from snap.report.paper_places import Place
 
 # Only commands that need no package. LaTeX would read [, ] and * after \\ as its options.
 LATEX = {
@@ -43,6 +44,8 @@ LATEX = {
     "–": "--",
     "—": "---",
     "’": "'",
+    "“": "``",
+    "”": "''",
     "…": r"\ldots{}",
     "λ": r"$\lambda$",
     "η": r"$\eta$",
@@ -69,6 +72,7 @@ LATEX = {
 }
 MARKDOWN = re.compile(r"([\\`*_\[\]<>|$~#])")
 WIDE = 40  # characters; LaTeX wraps the text of a wider column
+MINUS, TOGETHER = "−", "\u00a0"  # a true minus sign; a space at which no line ends
 PAGE = 75  # characters that fit on a line in LaTeX's \small
 
 
@@ -112,9 +116,10 @@ def number(value: float, spread: float | None = None, digits: int = 3, sign: str
     if not math.isfinite(value):
         return gap("missing")
     text = f"{value:{sign}z.{digits}f}"
+    shown = text.replace("-", MINUS)
     if spread is None:
-        return Cell(text, f"${text}$", value)
-    whole = Cell(f"{text} ± {spread:.{digits}f}", "", value)
+        return Cell(shown, f"${text}$", value)
+    whole = Cell(f"{shown} ± {spread:.{digits}f}", "", value)
     return stack(whole, "r", f"${text}$", rf"$\pm {spread:.{digits}f}$")
 
 
@@ -134,6 +139,7 @@ class PaperTable:
     caption: Cell
     columns: tuple[Cell, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    paper: tuple[Place, ...] = ()  # the tables of the paper with the same subject
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):
@@ -163,8 +169,14 @@ def to_csv(table: PaperTable) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([cell.text for cell in table.columns])
-    writer.writerows([cell.text for cell in row] for row in table.rows)
+    writer.writerows([_for_programs(cell) for cell in row] for row in table.rows)
     return buffer.getvalue()
+
+
+def _for_programs(cell: Cell) -> str:
+    """The text with plain spaces, and with the minus sign that programs read as one."""
+    text = cell.text.replace(TOGETHER, " ")
+    return text if cell.value is None else text.replace(MINUS, "-")
 
 
 def to_markdown(table: PaperTable) -> str:
@@ -172,7 +184,9 @@ def to_markdown(table: PaperTable) -> str:
     lines = [_markdown_row(table.columns), f"| {' | '.join(rule)} |"]
     lines += [_markdown_row(row) for row in table.rows]
     title, caption = _markdown(table.title), _markdown(table.caption.text)
-    return f"## {title}\n\n" + "\n".join(lines) + f"\n\n{caption}\n"
+    places = "; ".join(_markdown(place.words) for place in table.paper)
+    paper = f"\n\nIn the paper: {places}." if places else ""
+    return f"## {title}\n\n" + "\n".join(lines) + f"\n\n{caption}{paper}\n"
 
 
 def _markdown_row(cells: Iterable[Cell]) -> str:
@@ -249,6 +263,7 @@ def to_json(table: PaperTable) -> str:
         "rows": [[cell.text for cell in row] for row in table.rows],
         "numeric": table.numeric,
         "values": [[cell.value for cell in row] for row in table.rows],
+        "paper": [dataclasses.asdict(place) for place in table.paper],
     }
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

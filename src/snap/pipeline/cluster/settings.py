@@ -35,7 +35,7 @@ def settings(file: Path | None = None) -> dict[str, Any]:
     if found["core_minutes_per_job"] is None:
         # By an estimate (docs/engines.md), a GPU does the work of 40 cores or more.
         on_gpu = found["train_on"] == "gpu" and found["unusable_gpu"] == "fail"
-        found["core_minutes_per_job"] = 400 if on_gpu else 10
+        found["core_minutes_per_job"] = 400 if on_gpu else 15
     if found["mail"]:
         mail = f"--mail-type=END,FAIL --mail-user={found['mail']}"
         for rule in STAGES:

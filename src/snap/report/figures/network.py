@@ -35,22 +35,26 @@ def network(drawing: Drawing) -> Drawn:
                     "",
                     (right - 0.22, z),
                     (left + 0.22, y),
-                    arrowprops={"arrowstyle": "->", "color": "#999999", "linewidth": 0.7},
+                    arrowprops={
+                        "arrowstyle": "->",
+                        "color": drawing.color("muted"),
+                        "linewidth": 0.7,
+                    },
                 )
+    circle = {"facecolor": drawing.color("ground"), "edgecolor": drawing.color("ink")}
     for x, _, name in LAYERS:
         for y in heights[x]:
-            axis.add_patch(Circle((x, y), 0.2, facecolor="white", edgecolor="black", zorder=3))
+            axis.add_patch(Circle((x, y), 0.2, **circle, zorder=3))
         axis.text(x, -2.5, name, ha="center", va="center")
     for x, name, formula in LINKS:
         axis.text(x, 2.15, name, ha="center", fontsize=13, weight="bold")
-        axis.text(x, -1.95, formula, ha="center", va="top", fontsize=9)
-    axis.text(2.6, 1.75, r"inhibition: $h_i = (a_i/\max_k a_k)^\lambda$", ha="center", fontsize=9)
+        axis.text(x, -1.95, formula, ha="center", va="top", fontsize=11)
+    axis.text(2.6, 1.75, r"inhibition: $h_i = (a_i/\max_k a_k)^\lambda$", ha="center", fontsize=11)
     axis.set_xlim(-1.4, 6.6)
     axis.set_ylim(-3.0, 2.6)
-    data = pd.DataFrame({"layer": ["input", "hidden", "output"], "drawn": [5, 4, 3]})
     return Drawn(
         figure,
-        data,
+        pd.DataFrame(columns=["layer"]),  # a diagram has no data
         "A network of two fully connected layers without bias: pixels, a hidden layer whose neurons"
         " inhibit each other, and an output for every class.",
     )

@@ -1,65 +1,78 @@
-"""Accuracy during the sequence of tasks: curves for Hebbian learning and SGD, and matrices."""
+"""Accuracy during the sequence of tasks: curves for Hebbian learning and SGD."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from snap.learners import HEBBIAN, LEARNERS, SGD
+from snap.learners import HEBBIAN, SGD
 from snap.report.figures.base import (
     Drawing,
     Drawn,
     accuracy_axis,
     best_lambda,
-    gap,
+    label_below,
     lambda_text,
+    left_out,
     legend_below,
+    multiples,
     named,
-    panels,
     percent,
     task_axis,
+    without,
 )
-from snap.report.frames import Frame, only, over_seeds
+from snap.report.frames import Frame, only
 
-SHOWN_IN_PAPER = (  # the five of fig:mnist_hebb_combined_Forget_Model_Performance
-    "exponential-exponential-neuron",
-    "exponential-linear-neuron",
-    "sigmoid-linear-neuron",
-    "sigmoid-sigmoid-neuron",
-    "linear-linear",
-)
 STEPS = 24  # points per task at which seeds are averaged
+COLUMNS = 3  # panels in a row
 
 
 def curves(drawing: Drawing) -> Drawn:
-    """Curves at the best λ of each growth type."""
+    """Curves at the best λ of each configuration."""
     gaps: list[str] = []
     lambdas = {
         name: best_lambda(drawing, HEBBIAN.name, drawing.one, name, gaps)
-        for name in _present(drawing)
+        for name in drawing.tables.configurations(HEBBIAN.name)
     }
-    drawn = _curves(drawing, HEBBIAN.name, list(lambdas), lambdas)
+    drawn = _curves(drawing, HEBBIAN.name, lambdas)
     drawn.gaps += gaps
     return drawn
 
 
 def curves_paper(drawing: Drawing) -> Drawn:
-    """Curves at the λ that the paper shows."""
-    lambdas = drawing.paper["curves"].get(drawing.one, {})
-    return _curves(drawing, HEBBIAN.name, _present(drawing), lambdas)
+    """Curves at the λ that the paper shows, where they were run."""
+    run = only(drawing.tables.selected, dataset=drawing.one, learner=HEBBIAN.name)
+    cells = set(zip(run["configuration"], run["lambda"], strict=True))
+    printed = drawing.paper["curves"].get(drawing.one, {})
+    lambdas = {
+        name: float(printed[name])
+        for name in dict.fromkeys(run["configuration"])
+        if name in printed and (name, float(printed[name])) in cells
+    }
+    if not lambdas:
+        if run.empty:
+            return left_out(without(drawing.tables, HEBBIAN.name, drawing.one))
+        where = f" on {drawing.one}" if printed else f" for {drawing.one}"
+        says = (
+            "None of the paper's λ was part of this run" if printed else "The paper shows no curves"
+        )
+        return left_out(f"{says}{where}.")
+    drawn = _curves(drawing, HEBBIAN.name, lambdas)
+    drawn.gaps += [
+        f"{named(name)}: the paper's {lambda_text(float(printed[name]))} was not part of this run"
+        for name in dict.fromkeys(run["configuration"])
+        if name in printed and name not in lambdas
+    ]
+    return drawn
 
 
 def sgd(drawing: Drawing) -> Drawn:
-    return _curves(drawing, SGD.name, drawing.tables.configurations(SGD.name), None)
-
-
-def _present(drawing: Drawing) -> list[str]:
-    return [name for name in SHOWN_IN_PAPER if name in drawing.tables.configurations(HEBBIAN.name)]
+    names = drawing.tables.configurations(SGD.name)
+    return _curves(drawing, SGD.name, dict.fromkeys(names))
 
 
 def progress(curve: Frame) -> Frame:
@@ -87,30 +100,21 @@ def _averaged(curves: Frame, tasks: Sequence[str]) -> Frame:
     return frame
 
 
-def _curves(
-    drawing: Drawing, learner: str, names: Sequence[str], lambdas: dict[str, float | None] | None
-) -> Drawn:
+def _curves(drawing: Drawing, learner: str, lambdas: Mapping[str, float | None]) -> Drawn:
     """A panel per configuration, a line per task; `lambdas` maps a configuration to its λ."""
     frame = only(drawing.tables.curve, dataset=drawing.one, learner=learner)
     tasks = [c for c in frame.columns if c.startswith("task") and c[4:].isdigit()]
-    columns = 3 if len(names) > 4 else 2
-    figure, axes = panels(-(-max(len(names), 1) // columns), columns, 2.9, sharey=True)
-    places = list(axes.flat)
+    cells, gaps = _cells(drawing, frame, learner, lambdas)
+    if not cells or not tasks:
+        sentence = without(drawing.tables, learner, drawing.one)
+        return left_out(sentence, ["progress", *tasks, "configuration", "lambda"])
+    figure, axes, spare = multiples(len(cells), 2.8, COLUMNS, sharey=True)
     rows, findings = [], []
-    gaps: list[str] = []
-    for axis, name in zip(places, names, strict=False):
-        lambda_ = None if lambdas is None else lambdas.get(name)
-        cell = only(frame, configuration=name)
-        if lambdas is not None:
-            cell = only(cell, lambda_=lambda_) if lambda_ is not None else cell.iloc[:0]
-        title = " · ".join(part for part in (named(name), lambda_text(lambda_)) if part)
-        axis.set_title(title, fontsize=10)
+    for axis, (name, cell) in zip(axes, cells.items(), strict=True):
+        lambda_ = lambdas[name]
+        words = (named(name, learner), lambda_text(lambda_))
+        title = " · ".join(part for part in words if part)
         accuracy_axis(axis)
-        if cell.empty:
-            why = "not part of this run" if lambda_ is not None else "no result"
-            gaps.append(f"{title}: {why}")
-            gap(axis, drawing.style, why)
-            continue
         line = _averaged(cell, tasks)
         _task_lines(axis, drawing, line, tasks)
         count = int(cell["training"].max())
@@ -118,31 +122,44 @@ def _curves(
             gaps.append(f"{title}: the run ended in task {count} of {len(tasks)}")
         epochs = cell.groupby(["seed", "training"])["epoch"].max().groupby("training").mean()
         for task in range(1, count + 1):
-            axis.text(task - 0.5, 1.015, f"{epochs[task]:.3g} ep.", ha="center", fontsize=7)
-        axis.set_title(title, fontsize=10, pad=14)
+            axis.text(task - 0.5, 1.015, f"{epochs[task]:.2g}", ha="center", fontsize=8.5)
+        axis.set_title(title, fontsize=9.5, pad=15)
         end = line.iloc[-1]
         findings.append(
             f"{title}: the first task's classes end at {percent(end[tasks[0]])},"
             f" the last task's at {percent(end[tasks[-1]])}"
         )
         rows.append(line.assign(configuration=name, **{"lambda": lambda_}))
-    for axis in places[len(names) :]:
-        axis.set_axis_off()
-    colors = drawing.task_colors(len(tasks))
-    labels = _classes(drawing, tasks)
+    label_below(axes, "task being learned", min(len(axes), COLUMNS))
     handles = [
         Line2D([], [], color=color, label=label)
-        for color, label in zip(colors, labels, strict=True)
+        for color, label in zip(
+            drawing.task_colors(len(tasks)), _classes(drawing, tasks), strict=True
+        )
     ]
-    if len(places) > len(names):
-        places[-1].legend(handles=handles, loc="center", title="test accuracy on")
+    if spare is not None:
+        spare.legend(handles=handles, loc="center", title="test accuracy on")
     else:
-        legend_below(figure, handles, ncols=5)
-    if not names:
-        gap(places[0], drawing.style, "not part of this run")
-    data = pd.concat(rows) if rows else frame.iloc[:0]
-    finding = "; ".join(findings) or "no result to show"
-    return Drawn(figure, data, f"{drawing.one}. {finding}.", gaps)
+        legend_below(figure, handles, title="test accuracy on")
+    return Drawn(figure, pd.concat(rows), f"{drawing.one}. {'; '.join(findings)}.", gaps)
+
+
+def _cells(
+    drawing: Drawing, frame: Frame, learner: str, lambdas: Mapping[str, float | None]
+) -> tuple[dict[str, Frame], list[str]]:
+    """The curves of every configuration that has any, and a sentence for each that has none."""
+    cells, gaps = {}, []
+    run = only(drawing.tables.selected, dataset=drawing.one, learner=learner)
+    for name, lambda_ in lambdas.items():
+        cell = only(frame, configuration=name)
+        if learner == HEBBIAN.name:
+            cell = only(cell, lambda_=lambda_) if lambda_ is not None else cell.iloc[:0]
+        if len(cell) and cell["training"].max() >= 1:
+            cells[name] = cell
+        elif name in set(run["configuration"]):
+            at = f" at {lambda_text(lambda_)}" if lambda_ is not None else ""
+            gaps.append(f"{named(name, learner)}: no result{at}")
+    return cells, gaps
 
 
 def _classes(drawing: Drawing, tasks: Sequence[str]) -> list[str]:
@@ -158,72 +175,9 @@ def _classes(drawing: Drawing, tasks: Sequence[str]) -> list[str]:
 def _task_lines(axis: Axes, drawing: Drawing, line: Frame, tasks: Sequence[str]) -> None:
     count = len(tasks)
     for n, (task, color) in enumerate(zip(tasks, drawing.task_colors(count), strict=True)):
-        axis.plot(line["progress"], line[task], color=color, zorder=3 + n)
-        axis.fill_between(
-            line["progress"],
-            line[f"{task}_low"],
-            line[f"{task}_high"],
-            color=color,
-            alpha=drawing.style["band"],
-            linewidth=0,
-        )
-    task_axis(axis, count)
-
-
-def matrix(drawing: Drawing) -> Drawn:
-    """A heat map per growth type: accuracy on each task's classes after each task."""
-    tables = drawing.tables
-    cells = [(HEBBIAN.name, name) for name in _present(drawing)]
-    cells += [
-        (SGD.name, name)
-        for name in ("linear-linear", "sigmoid-sigmoid-neuron")
-        if name in tables.configurations(SGD.name)
-    ]
-    columns = 4
-    figure, axes = panels(-(-max(len(cells), 1) // columns), columns, 2.7)
-    places = list(axes.flat)
-    rows, findings = [], []
-    gaps: list[str] = []
-    for axis, (learner, name) in zip(places, cells, strict=False):
-        lambda_ = best_lambda(drawing, learner, drawing.one, name, gaps)
-        who = {"learner": learner, "dataset": drawing.one, "configuration": name}
-        cell = only(tables.matrix, **who)
-        if LEARNERS[learner].inhibits:
-            cell = only(cell, lambda_=lambda_) if lambda_ is not None else cell.iloc[:0]
-        kind = f"{SGD.label}, " if learner == SGD.name else ""
-        title = f"{kind}{named(name)}" + (f"\n{lambda_text(lambda_)}" if lambda_ else "")
-        axis.set_title(title, fontsize=9)
-        means = over_seeds(cell[cell["after"] >= 1], ["after", "task"], "accuracy")
-        if means.empty:
-            gaps.append(f"{kind}{named(name)}: no result")
-            gap(axis, drawing.style, "no result")
-            axis.set_axis_off()
-            continue
-        grid = means.pivot_table(index="after", columns="task", values="mean")
-        grid.index, grid.columns = grid.index.astype(int), grid.columns.astype(int)
-        sns.heatmap(
-            grid,
-            ax=axis,
-            vmin=0,
-            vmax=1,
-            cmap=drawing.style["heat"],
-            cbar=False,
-            square=True,
-            annot=True,
-            fmt=".2f",
-            annot_kws={"fontsize": 7},
-        )
-        axis.set_xlabel("classes of task")
-        axis.set_ylabel("after task")
-        axis.tick_params(length=0)
-        axis.grid(visible=False)
-        kept = float(np.mean(grid.iloc[-1]))
-        findings.append(f"{kind}{named(name)} keeps {percent(kept)} on average")
-        rows.append(means.assign(**who, **{"lambda": lambda_}))
-    for axis in places[len(cells) :]:
-        axis.set_axis_off()
-    data = pd.concat(rows) if rows else tables.matrix.iloc[:0]
-    finding = "; ".join(findings) or "no result to show"
-    return Drawn(
-        figure, data, f"{drawing.one}, accuracy on every task after the last: {finding}.", gaps
-    )
+        axis.plot(line["progress"], line[task], color=color, zorder=3 + n, linewidth=1.5)
+        low, high = line[f"{task}_low"], line[f"{task}_high"]
+        if (high > low).any():
+            band = {"color": color, "alpha": drawing.style["band"], "linewidth": 0}
+            axis.fill_between(line["progress"], low, high, **band)
+    task_axis(axis, drawing, count)

@@ -9,112 +9,123 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from snap.learners import HEBBIAN, LEARNERS, SGD
 from snap.report.figures.base import (
     Drawing,
     Drawn,
-    gap,
-    lambda_text,
+    heading,
+    left_out,
+    multiples,
     named,
     panels,
+    split_focus,
     task_axis,
 )
 from snap.report.figures.sequence import progress
 from snap.report.frames import Frame, only
 from snap.trial import Trial
 
-WATCHED = (
-    (HEBBIAN.name, "linear-linear"),
-    (HEBBIAN.name, "sigmoid-sigmoid-neuron"),
-    (SGD.name, "sigmoid-sigmoid-neuron"),
-)
-SAYS = {"strength": "strength of hidden neurons", "plasticity": "plasticity of hidden neurons"}
+SHOWN = "learner dataset configuration lambda seed progress consolidated units p5 p50 p95".split()
+COLUMNS = 3  # families in a row
+COUNTED = ["consolidated", "units"]
 
 
 def consolidation(drawing: Drawing) -> Drawn:
-    """Strength and plasticity during the sequence, as percentiles over the hidden neurons."""
+    """How many hidden neurons have consolidated through the sequence, and their strength."""
     frame = only(drawing.tables.consolidation, dataset=drawing.one, layer="hidden")
-    figure, axes = panels(2, len(WATCHED), 2.7, sharex=True)
+    frame = frame[frame["training"].notna()]
+    watched = set(zip(frame["learner"], frame["configuration"], strict=True))
+    families = [family for family in drawing.tables.families if family in watched]
+    if not families or frame["training"].max() < 1:
+        says = f"No weights of {drawing.one} were recorded in this run."
+        return left_out(says, ["learner", "configuration", "quantity", "progress"])
+    counted = set(COUNTED) <= set(frame.columns) and frame[COUNTED].notna().any(axis=None)
+    gaps = [] if counted else ["these tables do not have the number of consolidated neurons"]
+    columns = min(len(families), COLUMNS)
+    each = 2 if counted else 1  # panels of a family, one below the other
+    blocks = -(-len(families) // columns)
+    figure, axes = panels(each * blocks, columns, 2.1)
     rows, findings = [], []
-    gaps: list[str] = []
-    for column, (learner, name) in enumerate(WATCHED):
+    for place, (learner, name) in enumerate(families):
+        block, column = divmod(place, columns)
+        mine = axes[each * block : each * (block + 1), column]
         cell = only(frame, learner=learner, configuration=name)
-        who = f"{LEARNERS[learner].label}, {named(name)}"
-        lambda_ = cell["lambda"].iloc[0] if len(cell) else None
-        title = "\n".join(part for part in (who, lambda_text(lambda_)) if part)
-        axes[0, column].set_title(title, fontsize=10)
-        if cell.empty:
-            gaps.append(f"{who}: not part of this run")
-            for axis in axes[:, column]:
-                gap(axis, drawing.style, "not part of this run")
-            continue
-        color = drawing.look(name)["color"]
-        for axis, quantity in zip(axes[:, column], SAYS, strict=True):
-            part = progress(only(cell, quantity=quantity))
-            _percentile_bands(axis, part, color)
-            axis.set_ylim(bottom=0)
-            rows.append(part)
-        axes[0, column].set_xlabel("")
-        plastic = only(cell, quantity="plasticity").sort_values("samples")
-        strong = only(cell, quantity="strength").sort_values("samples")
-        findings.append(
-            f"{who}: from start to end median strength goes from {strong['p50'].iloc[0]:.2g} to"
-            f" {strong['p50'].iloc[-1]:.2g} and median plasticity from"
-            f" {plastic['p50'].iloc[0]:.2g} to {plastic['p50'].iloc[-1]:.2g}"
-        )
-    for axis, says in zip(axes[:, 0], SAYS.values(), strict=True):
-        axis.set_ylabel(says, fontsize=9)
-    data = pd.concat(rows) if rows else frame.iloc[:0]
-    finding = "; ".join(findings) or "no result to show"
-    return Drawn(figure, data, f"{drawing.one}. {finding}.", gaps)
+        cell = only(cell, seed=cell["seed"].min())
+        mine[0].set_title(heading(name, learner, cell["lambda"].iloc[0]))
+        color = drawing.look(name, learner)["color"]
+        part = progress(only(cell, quantity="strength"))
+        says = _spread(mine[-1], drawing, part, color)
+        if counted:
+            says = _count(mine[0], part, color, f"{split_focus(name)[1]}s", first=column == 0)
+        for axis in mine:
+            task_axis(axis, drawing, int(cell["training"].max()))
+        if column == 0:
+            mine[-1].set_ylabel("strength")
+        mine[-1].set_xlabel("task being learned")
+        findings.append(f"{named(name, learner)}: {says}")
+        rows.append(part)
+    for axis in axes.flat:
+        if not axis.lines:
+            axis.set_axis_off()
+    data = pd.concat([part for part in rows if len(part)])
+    shown = [column for column in SHOWN if column in data]
+    return Drawn(figure, data[shown], f"{drawing.one}. {'; '.join(findings)}.", gaps)
 
 
-def _percentile_bands(axis: Axes, part: Frame, color: str) -> None:
-    x = part["progress"]
-    axis.fill_between(x, part["p0"], part["p100"], color=color, alpha=0.10, linewidth=0)
-    axis.fill_between(x, part["p5"], part["p95"], color=color, alpha=0.18, linewidth=0)
-    axis.fill_between(x, part["p25"], part["p75"], color=color, alpha=0.3, linewidth=0)
-    axis.plot(x, part["p50"], color=color)
-    task_axis(axis, int(part["training"].max()))
+def _count(axis: Axes, part: Frame, color: str, units: str, first: bool) -> str:
+    """The number of consolidated units over time, of all that the layer has."""
+    axis.plot(part["progress"], part["consolidated"], color=color, drawstyle="steps-post")
+    total = part["units"].max()
+    total = 1 if pd.isna(total) else int(total)
+    axis.set_ylim(-0.03 * total, 1.05 * total)
+    axis.set_yticks([0, total // 2, total] if total % 2 == 0 else [0, total])
+    if first or units != "neurons":
+        axis.set_ylabel(f"{units} consolidated")
+    end = part["consolidated"].dropna()
+    return f"{end.iloc[-1]:.0f} of {total} {units} consolidated" if len(end) else "not counted"
 
 
-SHOWN = (
-    (HEBBIAN.name, "linear-linear"),
-    (HEBBIAN.name, "sigmoid-sigmoid-neuron"),
-    (HEBBIAN.name, "exponential-exponential-neuron"),
-)
+def _spread(axis: Axes, drawing: Drawing, part: Frame, color: str) -> str:
+    """The median strength, and a band of the middle nine tenths."""
+    band = {"color": color, "alpha": drawing.style["band"], "linewidth": 0}
+    axis.fill_between(part["progress"], part["p5"], part["p95"], **band)
+    axis.plot(part["progress"], part["p50"], color=color)
+    highest = part["p95"].max()
+    axis.set_ylim(0, 1.08 * highest if highest > 0 else 1)
+    return f"median strength at the end {part['p50'].iloc[-1]:.2g}"
 
 
 def features(drawing: Drawing) -> Drawn:
     """The hidden weights after the sequence, with each neuron as an image."""
     weights = {(trial.learner, trial.configuration.name): (trial, W) for trial, W in _load(drawing)}
-    figure, axes = panels(1, len(SHOWN), 4.0)
+    order = {family: place for place, family in enumerate(drawing.tables.families)}
+    families = sorted(weights, key=lambda family: order.get(family, len(order)))
+    finite = [family for family in families if np.isfinite(weights[family][1]).all()]
+    gaps = [
+        f"{named(n, learner)}: diverged" for learner, n in families if (learner, n) not in finite
+    ]
+    columns = ["learner", "configuration", "neuron", "norm"]
+    if not finite:
+        if families:
+            return left_out(f"Every portrait of {drawing.one} diverged.", columns)
+        return left_out(f"No weights of {drawing.one} are kept here.", columns)
+    width = {1: 4.0, 2: 7.0}.get(len(finite))
+    figure, axes, _ = multiples(len(finite), 3.6, COLUMNS, width=width)
     rows, findings = [], []
-    gaps: list[str] = []
-    for axis, family in zip(axes[0], SHOWN, strict=True):
+    for axis, family in zip(axes, finite, strict=True):
         axis.set_axis_off()
-        name = named(family[1])
-        if family not in weights or not np.isfinite(weights[family][1]).all():
-            axis.set_title(name, fontsize=10)
-            gaps.append(f"{name}: no weights to show")
-            gap(axis, drawing.style, "no weights to show")
-            continue
+        name = named(family[1], family[0])
         trial, W = weights[family]
-        axis.set_title(f"{name}\n{lambda_text(trial.lateral_inhibition)}", fontsize=10)
-        axis.imshow(mosaic(W), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        axis.set_title(heading(family[1], family[0], trial.lateral_inhibition))
+        axis.imshow(mosaic(W), cmap="gray", vmin=0, vmax=1, interpolation="none")
         norms = np.linalg.norm(W, axis=1)
         unit = W / np.where(norms == 0, 1, norms)[:, None]
         alike = np.abs(unit @ unit.T)[~np.eye(len(unit), dtype=bool)]
         likeness = float(alike.mean()) if alike.size else 0.0
         findings.append(f"{name}: mean cosine between two neurons {likeness:.2f}")
-        rows.append(
-            pd.DataFrame({"configuration": family[1], "neuron": range(len(norms)), "norm": norms})
-        )
-    data = pd.concat(rows) if rows else pd.DataFrame(columns=["configuration", "neuron", "norm"])
-    finding = "; ".join(findings) or "no weights to show"
-    return Drawn(
-        figure, data, f"{drawing.one}, hidden weights after the sequence. {finding}.", gaps
-    )
+        made = {"learner": family[0], "configuration": family[1], "neuron": range(len(norms))}
+        rows.append(pd.DataFrame(made | {"norm": norms}))
+    finding = f"{drawing.one}, hidden weights after the sequence. {'; '.join(findings)}."
+    return Drawn(figure, pd.concat(rows), finding, gaps)
 
 
 def _load(drawing: Drawing) -> list[tuple[Trial, Any]]:

@@ -1,0 +1,1 @@
+"""What notebooks and scripts use, through `import snap`: training, and the results of runs."""
