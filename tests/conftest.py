@@ -18,7 +18,8 @@ settings.register_profile("fixed", derandomize=True)
 settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
-# Under `make test`, a make that a test starts would print the folders it enters, as a make within a make does.
+# A make that a test starts is no part of the make that runs the tests: as a make within a make,
+# it would print the folders that it enters.
 for variable in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
     os.environ.pop(variable, None)
 
