@@ -53,7 +53,12 @@ def add(commands: Any) -> None:
         "publish", help="copy a run's results into the repository, and quote them in its documents"
     )
     publish.add_argument("--folder", type=Path, required=True, help="results/<run>")
-    publish.add_argument("--to", type=Path, required=True, help="the folder to replace")
+    publish.add_argument(
+        "--to",
+        type=Path,
+        required=True,
+        help="the folder of the publication: new, empty, or an earlier one",
+    )
     publish.add_argument("--paper", type=Path, required=True, help="numbers of the paper (YAML)")
     publish.add_argument(
         "--variations", type=Path, nargs="*", default=[], help="runs that differ in one choice"
@@ -114,6 +119,9 @@ def _publish(options: argparse.Namespace) -> None:
     from snap.publishing import publish
 
     others = {folder.name: folder for folder in options.variations if (folder / "tables").exists()}
+    paper = yaml.safe_load(options.paper.read_text())
+    for document in options.documents:  # an unusable one is an error before anything is replaced
+        publish.read_document(document)
     size = publish.publish(options.folder, options.to, others)
-    publish.fill(options.documents, options.to, yaml.safe_load(options.paper.read_text()))
+    publish.fill(options.documents, options.to, paper)
     print(f"{options.to}: {size / 1e6:.1f} MB")

@@ -8,18 +8,19 @@ made from the published tables, and a test checks that it is up to date.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from snap.errors import SnapError
 from snap.files import packed, write_atomically
 from snap.pipeline.layout import READINGS
-from snap.pipeline.published import RECORD, checksum
+from snap.pipeline.published import RECORD
 from snap.publishing import passages
+from snap.publishing.replace import check, replace
 from snap.report.frames import Tables
 
 KEPT = (
@@ -42,7 +43,11 @@ PASSAGE = re.compile(
 
 
 def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None) -> int:
-    """Copy a run's results, and the main tables of its variations; return the bytes written."""
+    """Copy a run's results, and the main tables of its variations; return the bytes written.
+
+    The folder is replaced in one step, if it is an earlier publication or has no files.
+    """
+    check(to)
     files = {
         path.relative_to(folder): path
         for kind in (*KEPT, *(f"{READINGS}/*/{kind}" for kind in KEPT))
@@ -67,14 +72,11 @@ def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None
         raise SnapError(
             f"the published files would take {size / 1e6:.1f} MB; the limit is {MOST / 1e6:.0f} MB"
         )
-    if to.exists():
-        shutil.rmtree(to)
-    for place, content in contents.items():
-        (to / place).parent.mkdir(parents=True, exist_ok=True)
-        (to / place).write_bytes(content)
-    checksums = {str(place): checksum(to / place) for place in sorted(contents)}
-    record = {"run": _run(to), "files": checksums}
-    write_atomically(to / RECORD, json.dumps(record, indent=1).encode())
+    checksums = {
+        str(place): hashlib.sha256(contents[place]).hexdigest() for place in sorted(contents)
+    }
+    record = {"run": _run(folder), "files": checksums}
+    replace(to, {**contents, Path(RECORD): json.dumps(record, indent=1).encode()})
     return size
 
 
@@ -99,22 +101,38 @@ def foreign(folder: Path) -> list[str]:
 
 
 def fill(documents: Sequence[Path], folder: Path, paper: Mapping[str, Any]) -> None:
-    """Update the passages of the documents that quote the published results."""
-    for document in documents:
-        text = document.read_text()
-        new = filled(text, folder, paper)
+    """Update the passages of the documents that quote the published results, or of none of them."""
+    texts = [read_document(document) for document in documents]
+    for document, text, new in zip(
+        documents, texts, [filled(text, folder, paper) for text in texts], strict=True
+    ):
         if new != text:
             write_atomically(document, new.encode())
+
+
+def read_document(document: Path) -> str:
+    """Return the text of a document; raise an error if its passages cannot be filled in."""
+    try:
+        text = document.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SnapError(f"{document} is not UTF-8: save it as UTF-8") from None
+    for match in PASSAGE.finditer(text):
+        _maker(match["name"])
+    return text
+
+
+def _maker(name: str) -> Callable[[Path, Mapping[str, Any]], str]:
+    if name not in passages.MAKERS:
+        known = ", ".join(passages.MAKERS)
+        raise SnapError(f"there is no passage {name!r}: choose from {known}")
+    return passages.MAKERS[name]
 
 
 def filled(text: str, folder: Path, paper: Mapping[str, Any]) -> str:
     """Return the text of a document with its passages made from the published results."""
 
     def passage(match: re.Match[str]) -> str:
-        if match["name"] not in passages.MAKERS:
-            known = ", ".join(passages.MAKERS)
-            raise SnapError(f"there is no passage {match['name']!r}: choose from {known}")
-        made = passages.MAKERS[match["name"]](folder, paper)
+        made = _maker(match["name"])(folder, paper)
         return f"{match['begin']}{made}\n{match['end']}"
 
     return PASSAGE.sub(passage, text)
