@@ -63,6 +63,71 @@ def test_a_lock_is_removed_only_if_its_snakemake_is_dead(workspace):
     assert workspace.points() > points
 
 
+def test_only_a_run_counts_as_a_run(workspace):
+    """Not a command that names the workflow's files, with or without a lock."""
+    folder = workspace.folder
+    (folder / "workflow").mkdir()
+    (folder / "workflow/run.py").touch()
+    (folder / "snakemake").touch()
+    commands = [["tail", "-f", "workflow/run.py"], ["tail", "-f", "snakemake"]]
+    readers = [subprocess.Popen(command, cwd=folder) for command in commands]
+    try:
+        assert recover(folder).returncode == 0
+        (folder / ".snakemake/locks").mkdir(parents=True)
+        (folder / ".snakemake/locks/0.output.lock").touch()
+        done = recover(folder)
+        assert (done.returncode, "removing its lock" in done.stderr) == (0, True)
+    finally:
+        for process in readers:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["/usr/bin/python3.12", "-u", "workflow/run.py", "--cores", "2"], "workflow/run.py"),
+        ([".venv/bin/python", "-m", "snakemake", "all"], "snakemake"),
+        (["python", "/opt/bin/snakemake", "all"], "/opt/bin/snakemake"),
+        (["python", "-m", "snap", "job"], "snap"),
+        (["vim", "workflow/run.py"], ""),
+        (["python"], ""),
+        ([], ""),
+    ],
+)
+def test_the_program_of_a_process(monkeypatch, command, expected):
+    monkeypatch.syspath_prepend(ROOT / "workflow")
+    from recover import program
+
+    assert program(command) == expected
+
+
+def test_a_recorded_process_that_lives_is_active(workspace):
+    """Another user's Snakemake cannot be seen to run in this folder, but it can be seen to live."""
+    (workspace.folder / ".snakemake/locks").mkdir(parents=True)
+    (workspace.folder / ".snakemake/locks/0.output.lock").touch()
+    record = {"run": "smoke", "host": socket.gethostname(), "slurm": None, "pid": os.getpid()}
+    record |= {"started": time.time()}
+    (workspace.folder / "results/smoke").mkdir(parents=True)
+    (workspace.folder / "results/smoke/plan.json").write_text(json.dumps(record))
+    done = recover(workspace.folder)
+    assert done.returncode == 1
+    assert f"another run is active in this folder: process {os.getpid()} on " in done.stderr
+    assert workspace.locked()
+
+
+def test_jobs_that_a_killed_run_has_left_are_stopped(workspace):
+    """A job ends with its Snakemake, but not in every container or system."""
+    (workspace.folder / ".snakemake/locks").mkdir(parents=True)
+    (workspace.folder / ".snakemake/locks/0.output.lock").touch()
+    os.mkfifo(workspace.folder / "part.csv")  # the job waits for its content
+    command = [sys.executable, "-m", "snap", "job", "table", "part.csv", "--run", "smoke"]
+    job = subprocess.Popen([*command, "--output", "out.csv"], cwd=workspace.folder)
+    done = recover(workspace.folder)
+    assert (done.returncode, job.wait(timeout=10)) == (0, -signal.SIGKILL)
+    assert "snap: stopped jobs left by the killed run: 1\n" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("ended", "lock_age", "file_age", "alive"),
     [

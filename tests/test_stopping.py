@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -79,32 +79,38 @@ def test_a_second_run_reports_that_the_first_is_active(tmp_path):
         first.wait()
 
 
-def test_jobs_of_a_killed_snakemake_are_stopped_by_the_next_run(tmp_path):
-    """The jobs survive Snakemake. The next run stops them and trains their trials itself."""
+def test_jobs_end_with_their_shell_and_with_the_run(tmp_path):
+    """Then nothing is written after a clean-up, and the next run trains their trials itself."""
     make = Make(tmp_path, merge(SMOKE, {"search": {"epochs": 10**6}}))
+    beats = tmp_path / "results/smoke/heartbeats"
 
-    def jobs():
-        return list(tmp_path.glob("results/smoke/heartbeats/*.json"))
+    def jobs() -> list[psutil.Process]:
+        numbers = [json.loads(beat.read_text())["pid"] for beat in beats.glob("*.json")]
+        return [psutil.Process(number) for number in numbers if psutil.pid_exists(number)]
 
     started = [make.start()]
     try:
-        until(jobs, started[0])
-        (runner,) = psutil.Process(started[0].pid).children()
-        (snakemake,) = runner.children()
-        snakemake.kill()
-        assert started[0].wait(timeout=60) != 0
+        for killed in ("shell", "run.py", "snakemake"):
+            until(jobs, started[-1])
+            job = jobs()[0]
+            (runner,) = psutil.Process(started[-1].pid).children()
+            (snakemake,) = runner.children()
+            {"shell": job.parent(), "run.py": runner, "snakemake": snakemake}[killed].kill()
+            if killed == "shell":
+                until(lambda job=job: not job.is_running(), started[-1], seconds=5)
+                assert snakemake.is_running()
+                continue
+            assert started[-1].wait(timeout=60) != 0
+            psutil.wait_procs([snakemake, job], timeout=5)
+            assert make.alive() == 0, killed
+            if killed == "run.py":
+                shutil.rmtree(beats)
+                started.append(make.start())
         assert "snap: Snakemake was killed by signal 9; run the same command again" in make.said()
-        left = [psutil.Process(json.loads(beat.read_text())["pid"]) for beat in jobs()]
-        assert left
         make.configure(SMOKE)
         started.append(make.start())
-        until(make.stored, started[1])
+        until(make.stored, started[-1])
         assert "removing its lock" in make.said()
-        pattern = r"^snap: stopped jobs left by the killed run: (\d+)$"
-        stopped = re.search(pattern, make.said(), re.MULTILINE)
-        assert stopped
-        assert int(stopped[1]) >= len(left), "a job that has just started has no heartbeat yet"
-        assert not any(job.is_running() for job in left)
     finally:
         for process in started:
             with contextlib.suppress(ProcessLookupError):

@@ -10,17 +10,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import folder_lock
 import psutil
 
 from snap.errors import SnapError
+from snap.pipeline.alive import is_alive
 from snap.pipeline.cluster import queue
 from snap.pipeline.resources import slurm_job
 
@@ -31,9 +34,13 @@ SILENCE = 120  # seconds without activity after which a run on another machine c
 
 def main() -> int:
     locked = any(LOCKS.glob("*"))
-    holder = active_run_here(locked) or (active_run_elsewhere() if locked else None)
-    if holder is not None:
-        print(f"snap: error: another run is active in this folder: {holder}", file=sys.stderr)
+    try:
+        refuse(active_run_here(locked))
+        folder_lock.take()
+        if locked:
+            refuse(active_run_elsewhere())
+    except SnapError as error:
+        print(f"snap: error: {error}", file=sys.stderr)
         return 1
     correct_future_times()
     if not locked:
@@ -51,8 +58,17 @@ def main() -> int:
             return 1
         if count:
             print(f"snap: cancelled SLURM jobs left by the killed run: {count}", file=sys.stderr)
-    shutil.rmtree(LOCKS)  # the effect of snakemake --unlock, which takes seconds to parse the rules
+    try:  # the effect of snakemake --unlock, which takes seconds to parse the rules
+        shutil.rmtree(LOCKS)
+    except OSError as error:
+        print(f"snap: error: {LOCKS} cannot be removed: {error.strerror}", file=sys.stderr)
+        return 1
     return 0
+
+
+def refuse(holder: str | None) -> None:
+    if holder is not None:
+        raise SnapError(f"another run is active in this folder: {holder}")
 
 
 def correct_future_times() -> None:
@@ -88,13 +104,29 @@ def active_run_here(locked: bool) -> str | None:
     me = psutil.Process()
     for process, command, since in processes_here():
         earlier = (since, process.pid) < (me.create_time(), me.pid)
-        made = any(part.endswith("workflow/run.py") for part in command[:3])
-        names = {Path(part).name for part in command[:3]}  # snakemake, or python -m snakemake
-        snakemake = "snakemake" in names and "--mode" not in command
+        running = program(command)
+        made = running.endswith("workflow/run.py")
+        snakemake = Path(running).name == "snakemake" and "--mode" not in command
         if (made and earlier) or (snakemake and locked):
-            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
-            return f"process {process.pid} on {socket.gethostname()}, since {when}"
+            return folder_lock.described(process)
+    for record in plan_records() if locked else ():
+        # Another user's Snakemake: its folder cannot be looked at, but it can be seen to live.
+        ours = record.get("host") == socket.gethostname() and "ended" not in record
+        if ours and "pid" in record and is_alive(record["pid"], record["started"]):
+            return f"process {record['pid']} on {record['host']}"
     return None
+
+
+def program(command: Sequence[str]) -> str:
+    """The script or module that a Python process runs; nothing for other processes."""
+    if not command or not re.fullmatch(r"python[\d.]*", Path(command[0]).name):
+        return ""
+    for place, part in enumerate(command[1:], start=1):
+        if part == "-m":
+            return "".join(command[place + 1 : place + 2])
+        if not part.startswith("-"):
+            return part
+    return ""
 
 
 def stop_jobs_here() -> int:

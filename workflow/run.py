@@ -4,8 +4,9 @@ The passes make the pairs and then everything, or the target that the first argu
 second pass, the jobs that depend on a selection run only if the selection changed. In a single pass
 Snakemake would run them after every search, although nothing would be trained twice.
 
-The terminal sends Ctrl-C to Snakemake and its jobs. SIGTERM is passed on to them as SIGINT, because
-on SIGTERM Snakemake would wait for its jobs to finish, which may take hours.
+The terminal sends Ctrl-C to Snakemake and its jobs. SIGTERM and SIGHUP are passed on to them as
+SIGINT, because on SIGTERM Snakemake would wait for its jobs to finish, which may take hours. If
+this process is killed, so are Snakemake and its jobs.
 
 --configs NAME takes the configuration files from the environment variable NAME, so that no shell
 reads what `make run CONFIG=…` is given. A run of everything ends with the path of its report.
@@ -21,13 +22,16 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
+import folder_lock
 import profile_check
 import psutil
 import recover
 
 from snap.errors import SnapError, printable
+from snap.pipeline import keeper
 from snap.pipeline.config import read
 from snap.pipeline.status import RUNNER, kept_words, state
 
@@ -39,6 +43,8 @@ def main(arguments: list[str]) -> int:
     last, options = (arguments[0], arguments[1:]) if named else ("all", arguments)
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
+        signal.signal(signal.SIGHUP, stop)
     try:
         options = with_configs(options)
         profile_check.check(options)
@@ -53,7 +59,11 @@ def main(arguments: list[str]) -> int:
     begun = time.time()
     for target in ("pairs", last):
         before = time.time()
-        process = subprocess.Popen([sys.executable, "-m", "snakemake", target, *options])
+        process = subprocess.Popen(
+            [sys.executable, "-m", "snakemake", target, *options],
+            pass_fds=folder_lock.inherited(),
+            preexec_fn=partial(keeper.end_with_parent, os.getpid()),
+        )
         if received:  # a signal that arrived before the process had started
             interrupt_jobs()
         code = process.wait()
@@ -152,7 +162,7 @@ def jobs_started_since(moment: float) -> bool:
 
 def stop(number: int, _: object) -> None:
     received.append(number)
-    if number == signal.SIGTERM:
+    if number != signal.SIGINT:
         interrupt_jobs()
 
 

@@ -1,6 +1,7 @@
 # The plan given by the configuration, the path of every result, and small helpers.
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from snakemake_interface_executor_plugins.settings import DeploymentMethod
 from snap.errors import SnapError
 from snap.files import digest, write_atomically
 from snap.learners import LEARNERS
-from snap.pipeline import reduced, specs
+from snap.pipeline import keeper, reduced, specs
 from snap.pipeline.cluster.settings import settings
 from snap.pipeline.readings import load_all
 from snap.pipeline.work import STAGES, core_hours, slurm_job_names, work_of
@@ -74,7 +75,11 @@ elif DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method:
     SNAP = f"PYTHONPATH={shlex.quote(str(HERE / 'src'))} python"
 else:
     SNAP = shlex.quote(sys.executable)
-shell.prefix(f'snap() {{{{ {SNAP} -m snap "$@"; }}}}; ')
+# A job ends with its shell and with this Snakemake, which a container may not see.
+PARENTS = "$$"
+if DeploymentMethod.APPTAINER not in workflow.deployment_settings.deployment_method:
+    PARENTS += f" {os.getpid()}"
+shell.prefix(f'snap() {{{{ {keeper.PARENTS}="{PARENTS}" {SNAP} -m snap "$@"; }}}}; ')
 
 
 wildcard_constraints:

@@ -54,11 +54,22 @@ def remove_default_rate_limit():
         workflow.scheduler.job_rate_limiter = None
 
 
+def take_folder_lock():
+    """Hold the folder's lock, which make's run.py takes before it starts Snakemake."""
+    import folder_lock
+
+    try:
+        folder_lock.take()
+    except SnapError as error:
+        raise WorkflowError(str(error)) from None
+
+
 PLAN_FILE = Path("results") / MAIN / "plan.json"
 ANNOUNCER = Announcer(PLAN_FILE)
 
 
 onstart:
+    take_folder_lock()
     refuse_arrays()
     executor = slurm_executor()
     if executor is not None:
