@@ -23,6 +23,7 @@ config: Any = numba.config
 host: Any = codegen
 SOURCES = (
     HERE / "kernels.py",
+    HERE / "control_kernels.py",
     HERE / "rule.py",
     HERE.parent / "growth.py",
     HERE / "compiling.py",
