@@ -27,6 +27,7 @@ from snap.engines.population import Population
 from snap.errors import SnapError
 from snap.initial import SHUFFLE, Weights, initial_weights, random_stream
 from snap.learners import nothing
+from snap.replay import Reservoir
 from snap.requests import Learn, Measure, Measured, Steps
 from snap.result import Result
 from snap.trial import PAPER_TASKS, Iid, Sequential, Trial
@@ -58,6 +59,11 @@ class NetworkView:
 
     def outputs(self, samples: Samples) -> NDArray[Any]:
         return self.population.outputs(self.index, samples)
+
+    def end_task(self, samples: Samples) -> None:
+        """Tell the learner and the engine that a task has ended, with its training samples."""
+        self.population.trials[self.index].kind.end_task(self, samples)
+        self.population.end_task(self.index, samples)
 
     def point(self, **values: Any) -> dict[str, Any]:
         """A point of the history; with the state of the weights if they are recorded."""
@@ -123,6 +129,7 @@ def sequential(trial: Trial, network: NetworkView, view: View, result: Result) -
         matrix_known.append(measured.known)
         matrix_own.append(measured.own)
 
+    past = _reservoir(trial)
     measured = yield Measure(measure, experiment.tasks, limited=True)
     note(measured, 0, 0, 0)
     add_row(measured)
@@ -136,7 +143,10 @@ def sequential(trial: Trial, network: NetworkView, view: View, result: Result) -
             reached = ended = False
             for start in range(0, len(shuffled), every):
                 stop = min(start + every, len(shuffled))
-                learned = yield Learn(shuffled[start:stop], rest + len(shuffled) - stop)
+                order, after = shuffled[start:stop], rest + len(shuffled) - stop
+                if past is not None:
+                    order, after = past.interleave(order, new=epoch == 1), 2 * after
+                learned = yield Learn(order, after)
                 if learned.diverged:
                     return
                 if stop == len(shuffled):
@@ -151,7 +161,22 @@ def sequential(trial: Trial, network: NetworkView, view: View, result: Result) -
         add_row(measured)
         result.epochs_per_task.append(epoch)
         result.reached.append(reached)
-        trial.kind.end_task(network, view.of_classes(train, experiment.tasks[task]))
+        network.end_task(view.of_classes(train, experiment.tasks[task]))
+
+
+def _reservoir(trial: Trial) -> Reservoir | None:
+    """The past samples that a trial with replay learns again."""
+    if trial.control is None or trial.control.name != "replay":
+        return None
+    assert trial.control.amount is not None
+    return Reservoir(int(trial.control.amount), trial.seed)
+
+
+def _keeps(trial: Trial) -> bool:
+    """Whether anything but the weights outlasts a task."""
+    return trial.kind.end_task is not nothing or (
+        trial.control is not None and trial.control.kind.keeps
+    )
 
 
 def run(
@@ -214,9 +239,8 @@ def run(
 
         driver = begin([initial_weights(trial, view.train.images.shape[1]) for trial in members])
         checkpoint = None
-        # Weights of earlier points, and what a learner keeps at the end of a task, are in none.
-        seen = record or watch is not None
-        complete = not seen and all(trial.kind.end_task is nothing for trial in members)
+        # Weights of earlier points, and what is kept at the end of a task, are in none.
+        complete = not record and watch is None and not any(map(_keeps, members))
         if checkpoints is not None and complete:
             fingerprints = [trial.fingerprint(dataset.checksum, name) for trial in members]
             checkpoint = Checkpoint(checkpoints, fingerprints, driver.population.chunk, say)

@@ -13,7 +13,7 @@ from snap.trial import Trial
 Weights = tuple[NDArray[Any], NDArray[Any]]  # hidden W (H×D), output V (C×H)
 
 # Streams of random numbers.
-INITIAL_HIDDEN, INITIAL_OUTPUT, SHUFFLE, BIAS_HIDDEN, BIAS_OUTPUT = range(5)
+INITIAL_HIDDEN, INITIAL_OUTPUT, SHUFFLE, BIAS_HIDDEN, BIAS_OUTPUT, REPLAY = range(6)
 
 
 def random_stream(seed: int, *key: int) -> np.random.Generator:

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from snap.controls import Control
 from snap.data.datasets import DATASETS, DatasetRecord
 from snap.errors import SnapError
 from snap.growth import FOCUSES, GROWTHS
@@ -158,6 +159,7 @@ class Trial:
     split: str = "test"  # measures accuracy on the test set, or on held-out training samples
     train_limit: int | None = None  # train only on this many samples, the first ones
     test_limit: int | None = None  # measure only on this many samples, the first ones
+    control: Control | None = None  # what it does besides the learner's rule
 
     if TYPE_CHECKING:  # what a trial accepts; its fields have the types above
 
@@ -177,6 +179,7 @@ class Trial:
             split: str = "test",
             train_limit: int | None = None,
             test_limit: int | None = None,
+            control: Control | str | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -219,6 +222,28 @@ class Trial:
                 raise SnapError(
                     f"tasks must name classes from 0 to {self.record.classes - 1}, got {highest}"
                 )
+        self._check_control()
+
+    def _check_control(self) -> None:
+        if isinstance(self.control, str):
+            self._put("control", Control.parse(self.control) if self.control else None)
+        if self.control is None:
+            return
+        if not isinstance(self.control, Control):
+            raise SnapError(f"control must be text such as replay-500, got {self.control!r}")
+        kind = self.control.kind
+        if self.learner not in kind.learners:
+            raise SnapError(
+                f"the control {kind.name} is for {' and '.join(kind.learners)}, not {self.learner}"
+            )
+        if kind.linear and self.configuration.name != "linear-linear":
+            raise SnapError(
+                f"the control {kind.name} is for linear-linear, not {self.configuration.name}"
+            )
+        if isinstance(self.experiment, Iid) and not kind.alters_iid:
+            raise SnapError(
+                f"the control {kind.name} is for tasks in sequence, not for i.i.d. data"
+            )
 
     def _put(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -256,6 +281,11 @@ class Trial:
             and self.protocol.neuron_exponential == "renormalise"
         )
 
+    def task_of(self, label: int) -> tuple[int, ...]:
+        """The classes of the task that a class belongs to; all classes if there are no tasks."""
+        tasks = self.experiment.tasks if isinstance(self.experiment, Sequential) else ()
+        return next((task for task in tasks if label in task), tuple(range(self.record.classes)))
+
     @property
     def hidden_part(self) -> Trial:
         """A key: trials with equal hidden parts have the same hidden layer.
@@ -286,6 +316,7 @@ class Trial:
             "split": self.split,
             "train_limit": _optional(self.train_limit),
             "test_limit": _optional(self.test_limit),
+            "control": self.control.text if self.control is not None else "",
         }
         return ",".join(f"{key}={value}" for key, value in items.items() if value != "")
 

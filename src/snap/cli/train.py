@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from snap.cli.options import add_folder, add_json
+from snap.controls import KINDS
 from snap.data.datasets import DATASETS
 from snap.engines import CHOICES
 from snap.errors import SnapError
@@ -51,6 +52,8 @@ def add(commands: Any) -> None:
     option("--experiment", choices=("iid", "sequential"), default="iid", help="the experiment")
     option("--configuration", required=True, help="see: snap configurations")
     option("--learner", choices=LEARNERS, default=HEBBIAN.name, help="the learning rule")
+    controls = ", ".join(kind.name + ("-N" if kind.amount else "") for kind in KINDS.values())
+    option("--control", metavar="CONTROL", help=f"what it does besides that rule: {controls}")
     option("--lambda", dest="lateral_inhibition", metavar="λ", help="lateral inhibition (hebbian)")
     option("--eta", metavar="η", help="strength of the orthogonality term (hebbian)")
     option("--alpha", required=True, metavar="α", help="learning rate")
@@ -90,7 +93,7 @@ def trial_of(options: argparse.Namespace) -> Trial:
             given["tasks"] = Sequential.parse_tasks(given["tasks"])
         experiment = Sequential(**given)
     names = ("configuration", "alpha", "lateral_inhibition", "eta", "dataset", "learner")
-    more = ("protocol", "hidden", "beta", "seed", "split", "train_limit", "test_limit")
+    more = ("control", "protocol", "hidden", "beta", "seed", "split", "train_limit", "test_limit")
     return Trial(experiment=experiment, **{name: getattr(options, name) for name in names + more})
 
 

@@ -118,6 +118,12 @@ def settle(
     `say` is called with the reason. `record` is that of `Population.groups`.
     """
     name, device = resolve(engine, device)
+    controls = [trial.control for trial in trials if trial.control is not None]
+    missing = {control.name for control in controls if not control.runs_on(name)}
+    if missing:
+        reason = f"that engine has no control {' or '.join(sorted(missing))}"
+        say(f"the {FALLBACK} engine trains instead of {name}: {reason}")
+        return FALLBACK, "cpu"
     known = ENGINES[name]
     if known.checked_by is None or known.instead is None:
         return name, device

@@ -34,6 +34,7 @@ host: Any = codegen
 serializer: Any = serialize
 SOURCES = (
     HERE / "kernels.py",
+    HERE / "control_kernels.py",
     HERE / "rule.py",
     HERE.parent / "growth.py",
     HERE / "compiling.py",

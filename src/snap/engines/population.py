@@ -45,6 +45,12 @@ class Population(ABC):
                     f"the {self.name} engine has no learner {trial.learner}:"
                     " the reference engine has every one"
                 )
+            control = trial.control
+            if control is not None and not control.runs_on(self.name):
+                raise SnapError(
+                    f"the {self.name} engine has no control {control.name}: choose the engine"
+                    f" {' or '.join(control.kind.engines or ())}"
+                )
         self.trials = tuple(trials)
         self.samples = samples
         self.seen = [0] * len(trials)
@@ -78,6 +84,9 @@ class Population(ABC):
     @abstractmethod
     def _train(self, orders: Sequence[NDArray[np.int64]]) -> list[int | None]:
         """Train, and return the position (from 1) in its order at which each network diverged."""
+
+    def end_task(self, network: int, samples: Samples) -> None:  # noqa: B027
+        """A task of one network has ended; these were its training samples."""
 
     @abstractmethod
     def outputs(self, network: int, samples: Samples) -> NDArray[Any]:

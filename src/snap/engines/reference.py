@@ -7,6 +7,8 @@ plasticity. Equation labels are the paper's. A line that depends on the reading 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -44,6 +46,9 @@ class Network:
     def learn(self, x: Tensor, label: int) -> None:
         """Update both layers with one sample. Both updates use the weights from before it."""
         raise NotImplementedError
+
+    def end_task(self, samples: Sequence[tuple[Tensor, int]]) -> None:
+        """A task has ended; these were its samples. The paper's learners do nothing here."""
 
     def outputs(self, x: Tensor) -> Tensor:
         return self.V @ self.hidden(x) + self.output_bias
@@ -131,13 +136,22 @@ class SgdNetwork(Network):
         return torch.relu(self.W @ x)
 
     def learn(self, x: Tensor, label: int) -> None:
-        W = self.W.clone().requires_grad_()
-        V = self.V.clone().requires_grad_()
-        output = V @ torch.relu(W @ x)
-        loss = torch.nn.functional.cross_entropy(output.unsqueeze(0), torch.tensor([label]))
-        gradient_W, gradient_V = torch.autograd.grad(loss, (W, V))
+        gradient_W, gradient_V = self.gradients(x, label)
         self.W = self._descend(self.W, gradient_W, "hidden")
         self.V = self._descend(self.V, gradient_V, "output")
+
+    def gradients(self, x: Tensor, label: int) -> tuple[Tensor, Tensor]:
+        """The gradient of the cross-entropy with respect to W and V."""
+        W = self.W.clone().requires_grad_()
+        V = self.V.clone().requires_grad_()
+        output = self.competing(V @ torch.relu(W @ x), label)
+        loss = torch.nn.functional.cross_entropy(output.unsqueeze(0), torch.tensor([label]))
+        gradient_W, gradient_V = torch.autograd.grad(loss, (W, V))
+        return gradient_W, gradient_V
+
+    def competing(self, output: Tensor, label: int) -> Tensor:
+        """The outputs that the softmax of training is over: all of them."""
+        return output
 
     def _descend(self, weights: Tensor, gradient: Tensor, layer: str) -> Tensor:
         weights = weights - self.trial.alpha * self.plasticity(weights, layer) * gradient

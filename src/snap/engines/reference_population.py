@@ -13,6 +13,7 @@ from torch import Tensor
 from snap.data.samples import Samples
 from snap.engines.population import Population
 from snap.engines.reference import NETWORKS, Network
+from snap.engines.reference_controls import CONTROLLED
 from snap.initial import Weights
 from snap.trial import Trial
 
@@ -31,7 +32,7 @@ class ReferencePopulation(Population):
     ) -> None:
         super().__init__(trials, weights, samples, device)
         self.networks = [
-            NETWORKS[trial.learner](trial, torch.tensor(W), torch.tensor(V))
+            _network_class(trial)(trial, torch.tensor(W), torch.tensor(V))
             for trial, (W, V) in zip(trials, weights, strict=True)
         ]
 
@@ -48,6 +49,11 @@ class ReferencePopulation(Population):
                 return count
         return None
 
+    def end_task(self, network: int, samples: Samples) -> None:
+        net = self.networks[network]
+        pixels = [_pixels(image, net.W.dtype) for image in samples.images]
+        net.end_task(list(zip(pixels, samples.labels.tolist(), strict=True)))
+
     def outputs(self, network: int, samples: Samples) -> NDArray[Any]:
         net = self.networks[network]
         rows = [net.outputs(_pixels(image, net.W.dtype)).numpy() for image in samples.images]
@@ -56,6 +62,12 @@ class ReferencePopulation(Population):
     def weights(self, network: int) -> Weights:
         net = self.networks[network]
         return net.W.numpy().copy(), net.V.numpy().copy()
+
+
+def _network_class(trial: Trial) -> type[Network]:
+    if trial.control is not None and trial.control.name in CONTROLLED:
+        return CONTROLLED[trial.control.name]
+    return NETWORKS[trial.learner]
 
 
 def _pixels(image: NDArray[Any], dtype: torch.dtype) -> Tensor:
