@@ -19,7 +19,7 @@ from snap.errors import SnapError
 from snap.pipeline import provenance
 from snap.pipeline.config import read
 from snap.protocol import AGREED, SWITCHES
-from snap.report import answer, claims, page, words
+from snap.report import answer, claims, evidence, page, words
 from snap.report.frames import Tables
 from snap.trial import SEMANTICS
 
@@ -200,6 +200,25 @@ def test_a_test_is_one_number_line_per_dataset(read):
     assert "no number; wanted below 0.3" in lines
     assert "-0.0" not in read.text, "a true minus everywhere"
     assert read.text.count("S.S. neuron (λ = 8) 0.713 ± 0.015 minus") == 2 * len(CLAIMS)
+
+
+def test_a_single_number_is_said_once_and_its_spread_stays():
+    test = {
+        "what": "Forgetting",
+        "wanted": "at most 0.02",
+        "afterwards": False,
+        "limits": {"reproduced": ["at most", 0.02]},
+        "outcome": "not reproduced",
+        "value": 0.117,
+        "paper": None,
+        "made_of": "S.S. neuron (λ = 16) 0.117 ± 0.015",
+        "note": "",
+        "by_seed": [0.102, 0.132],
+    }
+    claim = {"verdicts": {"MNIST": {"tests": [test]}}, "others": {}}
+    (row,) = evidence.lines(claim, [])[0]["rows"]
+    assert row["value"]["text"] == "0.117"
+    assert row["made_of"] == "S.S. neuron (λ = 16) ± 0.015"
 
 
 def test_claims_that_the_run_cannot_test_are_folded_away(read):

@@ -105,7 +105,8 @@ def _row(
         return row
     made_of = row["made_of"]
     if not any(word in made_of for word in (" minus ", " to ")):
-        made_of = re.sub(r" −?\d+\.\d+(?= ±|$)", "", made_of)  # the number stands beside it
+        # The number stands beside it; the spread after it does not.
+        made_of = re.sub(r" −?\d+\.\d+(?= ±|$)", "", made_of, count=1)
     elif paper is not None and "the paper's" in made_of:
         paper = None  # the paper's number is part of the difference
     if paper is not None:
