@@ -86,7 +86,7 @@ restore: $(VENV)/installed  ## restore the published trials, all but the ladder 
 publish: $(VENV)/installed  ## copy the results of make paper to reports/ and quote them in the documents
 	$(BIN)/snap report publish --folder results/paper --to reports/paper \
 	  --variations $(VARIATIONS:%=results/%) $(SEARCHES:%=results/%) \
-	  --paper workflow/paper.yaml --documents README.md REPRODUCIBILITY.md
+	  --paper workflow/paper.yaml --claims workflow/claims.yaml --documents README.md REPRODUCIBILITY.md
 
 rulegraph: $(VENV)/installed  ## draw the rules for docs/changing.md (needs graphviz)
 	$(SNAKEMAKE) --rulegraph | dot -Tsvg -o reports/rulegraph.svg

@@ -22,7 +22,9 @@ from workspace import ROOT
 
 PUBLISHED = ROOT / "reports/paper"
 DOCUMENTS = ("README.md", "REPRODUCIBILITY.md")
-PAPER = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
+PAPER = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text()) | {
+    "claims": claims.load(ROOT / "workflow/claims.yaml")
+}
 
 
 def test_every_file_matches_the_record():

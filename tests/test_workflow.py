@@ -33,7 +33,7 @@ from snap.pipeline.training import Workplace, train
 from snap.pipeline.trial_store import TrialStore
 from snap.publishing import publish
 from snap.publishing.passages import MAKERS
-from snap.report import catalog, paper_tables
+from snap.report import catalog, claims, paper_tables
 from snap.trial import SEMANTICS, Trial
 from workspace import ROOT, SMOKE, Make, Workspace, until, with_files
 
@@ -376,6 +376,7 @@ def test_snakemake_scans_for_ready_jobs_only_when_a_job_ends(workspace):
 def test_publishing(finished, workspace):
     """Publishing a finished run gives a consistent folder and fills the passages of a document."""
     paper = yaml.safe_load((ROOT / "workflow/paper.yaml").read_text())
+    paper["claims"] = claims.load(ROOT / "workflow/claims.yaml")
     run, to = finished.folder / "results/smoke", workspace.folder / "published"
     assert publish.publish(run, to, {"same": run}) < 5_000_000
     assert published.damaged(to) == publish.foreign(to) == []

@@ -60,6 +60,7 @@ def add(commands: Any) -> None:
         help="the folder of the publication: new, empty, or an earlier one",
     )
     publish.add_argument("--paper", type=Path, required=True, help="numbers of the paper (YAML)")
+    publish.add_argument("--claims", type=Path, required=True, help="the claims (YAML)")
     publish.add_argument(
         "--variations", type=Path, nargs="*", default=[], help="runs that differ in one choice"
     )
@@ -117,9 +118,10 @@ def _page(options: argparse.Namespace) -> None:
 
 def _publish(options: argparse.Namespace) -> None:
     from snap.publishing import publish
+    from snap.report import claims
 
     others = {folder.name: folder for folder in options.variations if (folder / "tables").exists()}
-    paper = yaml.safe_load(options.paper.read_text())
+    paper = yaml.safe_load(options.paper.read_text()) | {"claims": claims.load(options.claims)}
     for document in options.documents:  # an unusable one is an error before anything is replaced
         publish.read_document(document)
     size = publish.publish(options.folder, options.to, others)

@@ -31,6 +31,7 @@ from snap.publishing.reading_tables import (
     sensible_pairs,
     sgd_ladder,
 )
+from snap.publishing.stability import robust, stability
 from snap.report import catalog
 from snap.report.frames import Tables
 from snap.report.page import VERDICTS
@@ -211,5 +212,7 @@ MAKERS: dict[str, Callable[[Path, Paper], str]] = {
         sgd_ladder,
         forgetting,
         sensible_pairs,
+        stability,
+        robust,
     )
 }
