@@ -39,6 +39,7 @@ include: "workflow/rules/progress.smk"
 
 rule pairs:
     input:
+        STAMPS,
         [PARTS[run][table] for run in PLANS for table in ("search", "selected")],
 
 
@@ -49,6 +50,7 @@ rule searches:
 
 rule tables:
     input:
+        STAMPS,
         [parts for run in PLANS for parts in PARTS[run].values()],
         collect([WEIGHTS, SNAPSHOTS], run=PLANS, dataset=PLAN.datasets),
         collect(TABLE, run=PLANS, table=TABLES),
@@ -74,4 +76,5 @@ rule all:
             form=["csv", "md", "tex", "json"],
         ),
         collect(CLAIMS, run=PLANS, form=["json", "csv"]),
-        collect(PAGE, run=MAIN),
+        PAGE,
+        PROVENANCE,

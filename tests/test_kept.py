@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from snap.data.datasets import checksum
+from snap.files import write_result
 from snap.learners import LEARNERS
 from snap.pipeline import announcer, jobs, ladder, specs, status
 from snap.pipeline.alive import STALE, goes_on
@@ -58,7 +59,7 @@ class Planned:
         """Change plan.json; None removes a key."""
         content = json.loads(self.file.read_text()) | values
         content = {k: v for k, v in content.items() if k not in values or v is not None}
-        self.file.write_text(json.dumps(content))
+        write_result(self.file, json.dumps(content).encode())
         return content
 
     def counted(self) -> dict[str, int]:

@@ -120,9 +120,10 @@ def test_jobs_that_a_killed_run_has_left_are_stopped(workspace):
     """A job ends with its Snakemake, but not in every container or system."""
     (workspace.folder / ".snakemake/locks").mkdir(parents=True)
     (workspace.folder / ".snakemake/locks/0.output.lock").touch()
-    os.mkfifo(workspace.folder / "part.csv")  # the job waits for its content
-    command = [sys.executable, "-m", "snap", "job", "table", "part.csv", "--run", "smoke"]
-    job = subprocess.Popen([*command, "--output", "out.csv"], cwd=workspace.folder)
+    os.mkfifo(workspace.folder / "paper.yaml")  # the job waits for its content
+    command = [sys.executable, "-m", "snap", "job", "check", "--paper", "paper.yaml"]
+    command += ["--config", "{}", "--tables", ".", "--output", "out.json"]
+    job = subprocess.Popen(command, cwd=workspace.folder)
     done = recover(workspace.folder)
     assert (done.returncode, job.wait(timeout=10)) == (0, -signal.SIGKILL)
     assert "snap: stopped jobs left by the killed run: 1\n" in done.stderr

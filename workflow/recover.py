@@ -8,7 +8,6 @@ may still be running. They are stopped, because the next run would train the sam
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -26,6 +25,7 @@ from snap.errors import SnapError
 from snap.pipeline.alive import is_alive
 from snap.pipeline.cluster import queue
 from snap.pipeline.resources import slurm_job
+from snap.pipeline.status import read_plan
 
 LOCKS = Path(".snakemake/locks")
 SNAP_JOB = ["-m", "snap", "job"]  # after the interpreter
@@ -202,7 +202,16 @@ def allocation_ended(record: dict[str, Any]) -> bool:
 
 def plan_records() -> list[dict[str, Any]]:
     """The contents of plan.json of every run in this folder."""
-    return [json.loads(path.read_text()) for path in Path("results").glob("*/plan.json")]
+    return [plan_record(path) for path in sorted(Path("results").glob("*/plan.json"))]
+
+
+def plan_record(path: Path) -> dict[str, Any]:
+    """The content of a plan.json. A run whose plan is damaged may be active on any machine."""
+    try:
+        return read_plan(path)
+    except SnapError as error:
+        print(f"snap: {error}", file=sys.stderr)
+        return {"run": path.parent.name, "host": "another machine", "slurm": None}
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ reads what `make run CONFIG=…` is given. A run of everything ends with the pat
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import shlex
@@ -31,7 +32,7 @@ import psutil
 import recover
 
 from snap.errors import SnapError, printable
-from snap.pipeline import keeper
+from snap.pipeline import keeper, verify
 from snap.pipeline.config import read
 from snap.pipeline.status import RUNNER, kept_words, state
 
@@ -54,6 +55,11 @@ def main(arguments: list[str]) -> int:
         return 2
     if code := recover.main():
         return code
+    try:
+        remove_damaged(report.parent)
+    except (SnapError, OSError) as error:
+        print(f"snap: error: {error}", file=sys.stderr)
+        return 2
     os.environ[RUNNER] = str(os.getpid())
     codes = []
     begun = time.time()
@@ -79,6 +85,18 @@ def main(arguments: list[str]) -> int:
     if last == "all" and not any(codes) and report.exists():
         print(f"Done: open {report}")
     return max(codes)
+
+
+def remove_damaged(folder: Path) -> None:
+    """Remove what does not match its record, of the data and of the run, so that it is made again.
+
+    Snakemake would not notice a changed file that no job reads. Trials are checked when they are
+    used.
+    """
+    checked = itertools.chain(verify.check_data(Path("data")), verify.check_run(folder))
+    for file in [file for file in checked if file.fault is not None]:
+        if file.remove():
+            print(f"snap: {file.path} {file.fault}; it is made again", file=sys.stderr)
 
 
 def with_configs(options: list[str]) -> list[str]:

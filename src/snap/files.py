@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
+import io
 import os
+import re
+import stat
 import tempfile
+import time
+import zlib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from snap.errors import SnapError
+
+RECORD = re.compile(rb"[0-9a-f]{64}  ([^\n]*)\n")
+LOOKS = 100  # at a result that is being replaced
 
 
 def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
@@ -46,30 +55,71 @@ def write_result(path: Path, content: bytes) -> None:
     """
     record_of(path).unlink(missing_ok=True)
     write_atomically(path, content)
-    digest = hashlib.sha256(content).hexdigest()
-    write_atomically(record_of(path), f"{digest}  {path.name}\n".encode(), durable=False)
+    write_atomically(record_of(path), _line(path, content), durable=False)
 
 
 def fault(path: Path) -> str | None:
-    """What is wrong with a result, according to its record; None if nothing is."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return "is missing"
-    try:
-        expected = record_of(path).read_text().split()[0]
-    except (FileNotFoundError, IndexError):
-        return None  # killed between file and record; the step will run again
-    same = hashlib.sha256(content).hexdigest() == expected
-    return None if same else "does not match its checksum"
+    """What is wrong with a result, according to its record; None if nothing is, or without one."""
+    return _examined(path)[1]
 
 
 def read_result(path: Path) -> bytes:
     """Return the content of a result; raise an error if it does not match its record."""
-    wrong = fault(path)
+    content, wrong = _examined(path)
     if wrong is not None:
         raise SnapError(f"{path} {wrong}: run snap verify --remove, then run again")
-    return path.read_bytes()
+    return content
+
+
+def _examined(path: Path) -> tuple[bytes, str | None]:
+    """The content of a result, and what is wrong with it.
+
+    The record is read before and after the content. If it differs, the result has been replaced in
+    between, and is looked at again.
+    """
+    for _ in range(LOOKS):
+        record = _record(path)
+        try:
+            content = read_regular(path)
+        except FileNotFoundError:
+            return b"", "is missing"
+        except OSError as error:
+            return b"", f"cannot be read ({error.strerror})"
+        if _record(path) == record:
+            break
+        time.sleep(0.01)
+    if record is None:  # killed between file and record, or made by hand
+        return content, None
+    if record == _line(path, content):
+        return content, None
+    known = RECORD.fullmatch(record)
+    intact = known is not None and known[1] == os.fsencode(path.name)
+    return content, "does not match its checksum" if intact else "has a damaged record"
+
+
+def _line(path: Path, content: bytes) -> bytes:
+    """The record of a result with this content."""
+    return hashlib.sha256(content).hexdigest().encode() + b"  " + os.fsencode(path.name) + b"\n"
+
+
+def _record(path: Path) -> bytes | None:
+    """The record of a result; None if there is none."""
+    try:
+        return read_regular(record_of(path))
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return b""
+
+
+def read_regular(path: Path, most: int | None = None) -> bytes:
+    """The content of a file, or its first `most` bytes. A folder, pipe or device is an error."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe must not block
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a file", str(path))
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read() if most is None else file.read(most)
 
 
 def digest(paths: Iterable[str | Path]) -> str:
@@ -92,6 +142,13 @@ def packed(path: Path) -> Path:
     return path.with_name(f"{path.name}.gz")
 
 
-def unpacked(path: Path) -> bytes:
-    """The content of a file, or of its gzipped version if the file does not exist."""
-    return path.read_bytes() if path.exists() else gzip.decompress(packed(path).read_bytes())
+def unpack(content: bytes, most: int, name: str) -> bytes:
+    """The content of a gzip file, which may not be more than `most` bytes."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            whole = file.read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise SnapError(f"{name} is a damaged gzip file ({error})") from None
+    if len(whole) > most:
+        raise SnapError(f"{name} expands to more than the {most:,} bytes that it may have")
+    return whole

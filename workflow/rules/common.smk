@@ -54,6 +54,7 @@ FIGURE = f"{RUN}/figures/{{figure}}.{{form}}"
 PAPER_TABLE = f"{RUN}/paper_tables/{{name}}.{{form}}"
 CLAIMS = f"{RUN}/claims.{{form}}"
 PAGE = f"results/{MAIN}/report.html"
+PROVENANCE = f"results/{MAIN}/provenance.json"
 TRAINED = {
     "search": SEARCH,
     "iid": IID,
@@ -149,6 +150,9 @@ def parts_of(run):
 
 
 PARTS = {run: parts_of(run) for run in PLANS}
+STAMPS = collect(
+    STAMP, dataset=sorted({name for plan in PLANS.values() for name in plan.datasets})
+)
 TABLES = list(PARTS[MAIN])
 
 FIGURES = catalog.names(PLAN.datasets)

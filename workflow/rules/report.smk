@@ -135,7 +135,10 @@ rule page:
         collect(SNAPSHOTS, run=MAIN, dataset=PLAN.datasets),
         style=here("workflow/style.yaml"),
     output:
-        report(PAGE, caption="../../reports/captions/page.rst", category="Report"),
+        page=report(
+            PAGE, caption="../../reports/captions/page.rst", category="Report"
+        ),
+        provenance=PROVENANCE,
     log:
         log_of(PAGE),
     benchmark:
@@ -158,4 +161,4 @@ rule page:
         " --tables {params.tables:q} --readings {params.readings:q}"
         " --reading-figures {params.other_figures:q} --reading-tables {params.other_tables:q}"
         " --snapshots {params.snapshots:q} --style {input.style:q}"
-        " --config {params.config:q} --output {output:q} 2> {log:q}"
+        " --config {params.config:q} --output {output.page:q} 2> {log:q}"

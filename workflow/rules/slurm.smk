@@ -93,8 +93,8 @@ def cancel_earlier_submission(plan_file):
     This run holds the lock, so no other run needs them. They would train the same trials as this run.
     """
     try:
-        earlier = json.loads(plan_file.read_text()).get("slurm")
-    except (OSError, ValueError):
+        earlier = status.read_plan(plan_file).get("slurm")
+    except SnapError:  # there is none, or nothing is known of it
         return
     # The results may have been copied to a machine without SLURM.
     if shutil.which("squeue") is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from snap.cli.options import add_folder
-from snap.data.datasets import DATASETS, PAPER_DATASETS, checksum, record
+from snap.data.datasets import DATASETS, PAPER_DATASETS, record
 
 
 def add(commands: Any) -> None:
@@ -56,8 +56,7 @@ def _fetch(options: argparse.Namespace) -> None:
         root = options.dir or store.default_folder()
         print(store.fetch(dataset, root, options.given, say))
     if options.stamp:
-        lines = [f"{checksum(name)}  {name}\n" for name in datasets]
-        write_atomically(options.stamp, "".join(lines).encode())
+        write_atomically(options.stamp, store.stamp(datasets))
 
 
 def _verify(options: argparse.Namespace) -> int:

@@ -144,9 +144,11 @@ def _add_restore(commands: Any) -> None:
 
 def _restore(options: argparse.Namespace) -> None:
     from snap.engines import resolve
+    from snap.notebook.places import found
     from snap.pipeline.restore import restore
 
-    restored = restore(options.published, options.results)
+    workflow = found("workflow/schemas/config.schema.yaml").parents[1]
+    restored = restore(options.published, options.results, workflow)
     store, here = options.results / "trials", resolve()[0]
     print(f"{sum(restored.values())} trials of {options.published} restored to {store}")
     for engine in restored.keys() - {here}:

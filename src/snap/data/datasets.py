@@ -34,6 +34,11 @@ class DatasetRecord:
         return self.side**2
 
     @property
+    def most_bytes(self) -> int:
+        """What a file may have at most: the header and the images of the training set."""
+        return 16 + self.training_samples * self.pixels
+
+    @property
     def checksum(self) -> str:
         """One hash of its four files."""
         return hashlib.sha256("".join(self.sha256).encode()).hexdigest()

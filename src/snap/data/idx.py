@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
+import math
 import struct
-import zlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snap.errors import SnapError
+from snap.files import unpack
 
 UNSIGNED_BYTES = 0x08
+MOST_DIMENSIONS = 3  # images have three
 
 
 def parse(content: bytes, name: str) -> NDArray[np.uint8]:
@@ -22,16 +23,23 @@ def parse(content: bytes, name: str) -> NDArray[np.uint8]:
         looks = " (it looks like a web page)" if start.lower().startswith("<") else ""
         raise SnapError(f"{name} is not an idx file of unsigned bytes{looks}: fetch it again")
     dimensions = content[3]
+    if dimensions > MOST_DIMENSIONS:
+        raise SnapError(
+            f"{name} has {dimensions} dimensions, but images have {MOST_DIMENSIONS}: fetch it again"
+        )
     header = 4 + 4 * dimensions
     if len(content) < header:
         raise SnapError(f"{name} ends inside its header: fetch it again")
     shape = struct.unpack(f">{dimensions}I", content[4:header])
-    expected = header + int(np.prod(shape, dtype=np.int64))
+    expected = header + math.prod(shape)
     if len(content) != expected:
         raise SnapError(
             f"{name} holds {len(content)} bytes, its header promises {expected}: fetch it again"
         )
-    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+    try:
+        return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+    except ValueError:  # no bytes, but a dimension beyond what an array can have
+        raise SnapError(f"{name} has impossible dimensions: fetch it again") from None
 
 
 def build(array: NDArray[Any]) -> bytes:
@@ -42,11 +50,14 @@ def build(array: NDArray[Any]) -> bytes:
     return header + np.ascontiguousarray(array, np.uint8).tobytes()
 
 
-def decompress(content: bytes, name: str) -> bytes:
-    """The content of a gzip file, or what was given if it is not compressed."""
+def decompress(content: bytes, name: str, most: int) -> bytes:
+    """The content of a gzip file, or what was given if it is not compressed.
+
+    More than `most` bytes are an error, found without unpacking them all.
+    """
     if content[:2] != b"\x1f\x8b":
         return content
     try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise SnapError(f"{name} is a damaged gzip file ({error}): fetch it again") from None
+        return unpack(content, most, name)
+    except SnapError as error:
+        raise SnapError(f"{error}: fetch it again") from None

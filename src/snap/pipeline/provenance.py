@@ -12,7 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from snap.files import write_atomically
+from snap.errors import SnapError
+from snap.files import read_result, write_result
 from snap.pipeline.costs import costs
 from snap.pipeline.reduced import words
 from snap.trial import SEMANTICS
@@ -32,7 +33,7 @@ RESTORED = "restored.json"  # file in a run's folder: where its restored trials 
 def write(config: Mapping[str, Any], plan_file: Path, folder: Path, output: Path) -> None:
     """Write the result of `collect` as JSON."""
     provenance = collect(config, plan_file, folder)
-    write_atomically(output, json.dumps(provenance, indent=1, ensure_ascii=False).encode())
+    write_result(output, json.dumps(provenance, indent=1, ensure_ascii=False).encode())
 
 
 def collect(config: Mapping[str, Any], plan_file: Path, folder: Path) -> dict[str, Any]:
@@ -112,10 +113,14 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 def read_restored(run: Path) -> list[dict[str, Any]]:
     """The provenance, without the config, of the published runs that this run was restored from."""
-    try:
-        restored: list[dict[str, Any]] = json.loads((run / RESTORED).read_text())
-    except FileNotFoundError:
+    path = run / RESTORED
+    if not path.exists():
         return []
+    text = read_result(path)
+    try:
+        restored: list[dict[str, Any]] = json.loads(text)
+    except (ValueError, RecursionError):
+        raise SnapError(f"{path} is not JSON: remove it, and repeat snap restore") from None
     return restored
 
 
@@ -127,10 +132,9 @@ def _costs(plan_file: Path) -> dict[str, Any] | None:
     of which may have run at once. Runs that were restored are not included: snap.pipeline.spending
     adds them.
     """
-    try:
-        spent = costs(plan_file)
-    except (OSError, ValueError, KeyError):
+    if not plan_file.exists():
         return None
+    spent = costs(plan_file)
     stages = {
         name: {
             "jobs": round(stage["jobs"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import stat
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from snap.errors import SnapError, printable
+from snap.files import read_result
 
 RECORD = "record.json"
 MOST = 64_000_000  # bytes of all files; what a publication may take is in publish.py, and less
 MOST_JSON = 4_000_000  # bytes of the record, and of the provenance
+DIGITS = 18  # of a whole number in them
 # A path in the folder: no part of it is empty, hidden or leads up.
 PLAIN = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.=-]*/)*[A-Za-z0-9_][A-Za-z0-9_.=-]*")
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -29,6 +32,18 @@ def recorded(folder: Path) -> dict[str, str]:
     ):
         raise SnapError(f"{folder / RECORD} is not the record of a publication")
     return files
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of a result: of a run, or of a publication, whose record then counts too."""
+    content = read_result(path)
+    for folder in path.parents[1:4]:
+        if (folder / RECORD).is_file():
+            expected = recorded(folder).get(path.relative_to(folder).as_posix())
+            if expected not in (None, hashlib.sha256(content).hexdigest()):
+                raise SnapError(f"{path} differs from {folder / RECORD}: publish or clone it again")
+            break
+    return content
 
 
 def damaged(folder: Path) -> list[str]:
@@ -64,7 +79,9 @@ def read_json(path: Path, most: int) -> dict[str, Any]:
     """Read a mapping from JSON that anyone may have written; an error names what is wrong."""
     try:
         content = bounded(path.open("rb"), path, most)
-        found = json.loads(content.decode("utf-8"), parse_constant=_refuse)
+        found = json.loads(
+            content.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, parse_int=_whole
+        )
     except (ValueError, RecursionError) as error:
         if isinstance(error, SnapError):
             raise
@@ -85,6 +102,18 @@ def bounded(file: BinaryIO, path: Path, most: int) -> bytes:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(float(text)):
+        _refuse(text)
+    return float(text)
+
+
+def _whole(text: str) -> int:
+    if len(text) > DIGITS:
+        _refuse(text)
+    return int(text)
 
 
 def checksum(path: Path) -> str:

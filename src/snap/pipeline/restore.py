@@ -8,9 +8,6 @@ restored: they are trained again.
 
 from __future__ import annotations
 
-import csv
-import io
-import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -18,35 +15,70 @@ from pathlib import Path
 from typing import Any
 
 from snap.data.datasets import checksum
-from snap.errors import SnapError
-from snap.files import unpacked, write_atomically
+from snap.errors import SnapError, printable
+from snap.files import write_result
 from snap.pipeline import readings
-from snap.pipeline.layout import READINGS
 from snap.pipeline.plan import Plan
 from snap.pipeline.provenance import RESTORED, read_restored
-from snap.pipeline.published import damaged
-from snap.pipeline.row_trials import key, number, trial_of
+from snap.pipeline.published import MOST_JSON, PLAIN, damaged, read_json
+from snap.pipeline.published_rows import Found, trials
 from snap.pipeline.rows import Row
 from snap.pipeline.trial_store import TrialStore
 from snap.trial import SEMANTICS, Trial
 
-# The columns of the matrix table, and the fields of a result that they restore.
-MATRICES = {
-    "accuracy": "matrix",
-    "accuracy_known": "matrix_known",
-    "accuracy_own": "matrix_own",
+WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"  # in the project of this package
+MOST_CONFIG = 50_000  # characters; that of the paper has 4,000
+AMOUNT = {"type": "number", "minimum": 0, "maximum": 1e15}
+STAGE = ("trials", "diverged", "trained", "reused", "core_seconds")
+# What the account of a run must have, so that a later page can show it.
+ACCOUNT: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["run", "date", "git", "hardware", "costs"],
+    "properties": {
+        "run": {"type": "string", "maxLength": 200},
+        "date": {"type": "string", "maxLength": 40},
+        "git": {
+            "type": ["object", "null"],
+            "required": ["commit"],
+            "properties": {"commit": {"type": "string", "maxLength": 64}},
+        },
+        "hardware": {
+            "type": "object",
+            "required": ["cpu", "cores"],
+            "properties": {
+                "cpu": {"type": ["string", "null"], "maxLength": 200},
+                "cores": {"type": ["integer", "null"], "minimum": 1},
+            },
+        },
+        "costs": {
+            "type": ["object", "null"],
+            "required": ["stages", "wall_seconds"],
+            "properties": {
+                "wall_seconds": AMOUNT,
+                "stages": {
+                    "type": "object",
+                    "additionalProperties": {
+                        "type": "object",
+                        "required": STAGE,
+                        "properties": dict.fromkeys(STAGE, AMOUNT),
+                    },
+                },
+            },
+        },
+    },
 }
 
 
-def restore(published: Path, results: Path) -> dict[str, int]:
-    """Put the trials of a published run into the store; return how many were missing, by engine."""
+def restore(published: Path, results: Path, workflow: Path = WORKFLOW) -> dict[str, int]:
+    """Put the trials of a published run into the store; return how many were missing, by engine.
+
+    `workflow` is the folder with the schema of configurations. Everything is checked before the
+    first file is written.
+    """
     provenance = _provenance(published)
-    plan = Plan(provenance["config"], {})
-    tables = [(plan, published / "tables")]
-    for name, config in readings.configurations(plan).items():
-        tables.append((Plan(config, {}), published / READINGS / name / "tables"))
+    plans = _plans(provenance.get("config"), published / "provenance.json", workflow)
     missing: dict[Path, tuple[TrialStore, Trial, Row]] = {}
-    for trial, engine, values in itertools.chain(*itertools.starmap(_trials, tables)):
+    for trial, engine, values in _trials(plans, published):
         store = TrialStore(results / "trials", checksum(trial.dataset), engine)
         known = store.get(trial)
         fuller = known is None or not set(values) <= set(known)
@@ -54,10 +86,17 @@ def restore(published: Path, results: Path) -> dict[str, int]:
             result = {"trial": trial.text, "engine": engine, **values}
             missing[store.path(trial)] = store, trial, result
     if missing:
-        _note(provenance, results / plan.run)
+        _note(provenance, results / next(iter(plans)))
     for store, trial, values in missing.values():
         store.keep(trial, values)
     return dict(Counter(store.engine for store, _, _ in missing.values()))
+
+
+def _trials(plans: Mapping[str, Plan], published: Path) -> Iterator[Found]:
+    """Every trial of the run and of its other readings, those with a history first."""
+    main = next(iter(plans))
+    for place, plan in plans.items():
+        yield from trials(plan, published / place.removeprefix(main).lstrip("/") / "tables")
 
 
 def _note(provenance: Mapping[str, Any], folder: Path) -> None:
@@ -65,82 +104,64 @@ def _note(provenance: Mapping[str, Any], folder: Path) -> None:
     own = {key: value for key, value in provenance.items() if key not in ("config", "restored")}
     earlier = [*read_restored(folder), *provenance.get("restored", []), own]
     content = list({part["date"]: part for part in earlier}.values())
-    write_atomically(folder / RESTORED, json.dumps(content, indent=1, ensure_ascii=False).encode())
+    write_result(folder / RESTORED, json.dumps(content, indent=1, ensure_ascii=False).encode())
 
 
 def _provenance(published: Path) -> dict[str, Any]:
+    """The provenance of a publication whose files match their record."""
+    path = published / "provenance.json"
     try:
         wrong = damaged(published)
-        provenance: dict[str, Any] = json.loads((published / "provenance.json").read_text())
-    except FileNotFoundError as error:
+        provenance = read_json(path, MOST_JSON)
+    except OSError as error:
         raise SnapError(
-            f"{published} is not a published run: {error.filename} is missing"
+            f"{published} is not a published run: {error.filename} cannot be read"
+            f" ({error.strerror})"
         ) from None
     if wrong:
-        raise SnapError(f"{published}: files do not match the record: {', '.join(wrong)}")
-    if provenance["semantics"] != SEMANTICS:
+        names = printable(", ".join(wrong), 300)
+        raise SnapError(f"{published}: files do not match the record: {names}")
+    for account in (provenance, *_list(path, provenance.get("restored", []))):
+        _check_account(path, account)
+    semantics = provenance.get("semantics")
+    if semantics != SEMANTICS or isinstance(semantics, bool):
         raise SnapError(
-            f"{published} was trained by version {provenance['semantics']} of the training rules,"
-            f" but this is version {SEMANTICS}: its trials cannot be used"
+            f"{published} was trained by version {printable(repr(semantics))} of the training"
+            f" rules, but this is version {SEMANTICS}: its trials cannot be used"
         )
     return provenance
 
 
-def _trials(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
-    """Every trial in the tables, with its engine and its result; those with a history first."""
-    sequences = _sequences(tables)
-    for row in _rows(tables / "sequential.csv"):
-        yield *trial_of(plan, "sequential", row), _outcome(row) | sequences[key(row)]
-    histories: dict[str, list[Row]] = {}
-    for row in _rows(tables / "iid.csv"):
-        histories.setdefault(row["trial"], []).append(row)
-    for rows in histories.values():
-        points = [
-            {"epoch": int(row["epoch"]), "accuracy": number(row["accuracy"])}
-            | {"samples": int(row["samples"])}
-            for row in rows
-            if not row["diverged"]
-        ]
-        yield *trial_of(plan, "iid", rows[-1]), _outcome(rows[-1]) | {"history": points}
-    for row in _rows(tables / "search.csv"):
-        yield *trial_of(plan, "search", row), _outcome(row)
+def _list(path: Path, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise SnapError(f"{path}: restored must be a list, got {printable(repr(value))}")
+    return value
 
 
-def _outcome(row: Row) -> Row:
-    """The final accuracy of a trial, its divergence and its number of samples."""
-    outcome: Row = {"accuracy": number(row["accuracy"])}
-    outcome["diverged"] = int(row["diverged"]) if row["diverged"] else None
-    if row.get("samples"):
-        outcome["samples"] = int(row["samples"])
-    return outcome
+def _check_account(path: Path, account: Any) -> None:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    fault = best_match(Draft202012Validator(ACCOUNT).iter_errors(account))
+    if fault is not None:
+        place = ".".join(printable(str(part)) for part in fault.absolute_path)
+        raise SnapError(
+            f"{path} has no valid {place or 'account'}: {printable(fault.message, 200)}"
+        )
 
 
-def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
-    """The matrix and the history of every sequential trial."""
-    sequences: dict[tuple[str, ...], Row] = {}
-
-    def of(row: Row) -> Row:
-        empty: Row = {"matrix": [], "epochs_per_task": [], "reached": [], "history": []}
-        return sequences.setdefault(key(row), empty)
-
-    for row in _rows(tables / "matrix.csv"):
-        sequence = of(row)
-        for column, name in MATRICES.items():
-            if row.get(column):
-                matrix = sequence.setdefault(name, [])
-                if row["task"] == "1":
-                    matrix.append([])
-                matrix[-1].append(number(row[column]))
-        if row["epochs"]:
-            sequence["epochs_per_task"].append(int(row["epochs"]))
-            sequence["reached"].append(row["reached"] == "True")
-    for row in _rows(tables / "curve.csv"):
-        tasks = [number(value) for name, value in row.items() if name.startswith("task") and value]
-        point = {"task": int(row["training"]), "epoch": int(row["epoch"]), "tasks": tasks}
-        point |= {"accuracy": number(row["accuracy"]), "samples": int(row["samples"])}
-        of(row)["history"].append(point)
-    return sequences
-
-
-def _rows(path: Path) -> list[Row]:
-    return list(csv.DictReader(io.StringIO(unpacked(path).decode(), newline="")))
+def _plans(config: Any, path: Path, workflow: Path) -> dict[str, Plan]:
+    """The plans of a published configuration, which is checked like any other."""
+    if not isinstance(config, dict) or len(json.dumps(config)) > MOST_CONFIG:
+        raise SnapError(f"{path}: config must be a configuration, of {MOST_CONFIG:,} characters")
+    schema, paper = workflow / "schemas/config.schema.yaml", workflow / "paper.yaml"
+    try:
+        plans = readings.load_all(config, schema, paper)
+    except SnapError as error:
+        raise SnapError(f"{path}: {error}") from None
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
+        raise SnapError(f"{path}: config is not a valid configuration") from None
+    for place in plans:
+        if not PLAIN.fullmatch(place):
+            raise SnapError(f"{path}: {printable(repr(place))} cannot be the folder of a run")
+    return plans

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from snap.consolidation import consolidated, strength
 from snap.errors import SnapError
-from snap.files import write_result
+from snap.files import read_result, write_result
 from snap.initial import Weights
 from snap.trial import Trial
 
@@ -84,8 +84,9 @@ def write(path: Path, snapshots: Mapping[Trial, Snapshots]) -> None:
 
 
 def read(path: Path) -> dict[Trial, Snapshots]:
+    content = io.BytesIO(read_result(path))
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(content, allow_pickle=False) as file:
             texts = dict.fromkeys(key.rpartition("/")[0] for key in file.files)
             return {
                 Trial.parse(text): Snapshots(*(file[f"{text}/{part}"] for part in PARTS))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from snap.errors import SnapError
-from snap.files import write_atomically
+from snap.files import read_result, write_atomically, write_result
 from snap.pipeline.alive import STALE, goes_on, is_alive
 from snap.pipeline.cluster import queue
 from snap.pipeline.resources import slurm_job
@@ -101,13 +101,25 @@ def write_plan(
     if plans is not None:
         content["plans"] = {name: plan.config for name, plan in plans.items()}
         content["paper"] = plans[run].paper
-    write_atomically(path, json.dumps(content).encode())
+    write_result(path, json.dumps(content).encode())
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """The content of a plan.json, which must be as a run has written it."""
+    text = read_result(path)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not {"run", "started"} <= {*content}:
+        raise SnapError(f"{path} is not the plan of a run: remove it, then run again")
+    return content
 
 
 def end_plan(path: Path) -> None:
     """Record that Snakemake has ended, whether or not it succeeded."""
-    content = json.loads(path.read_text()) | {"ended": time.time()}
-    write_atomically(path, json.dumps(content).encode())
+    content = read_plan(path) | {"ended": time.time()}
+    write_result(path, json.dumps(content).encode())
 
 
 def plan_file_of(results: Path, run: str | None) -> Path:
@@ -127,7 +139,7 @@ def count_kept(plan_file: Path) -> dict[str, int]:
     """The trials in the store of every job that has not finished, by the output of the job."""
     from snap.pipeline.kept import kept
 
-    content = json.loads(plan_file.read_text())
+    content = read_plan(plan_file)
     open_jobs = [job for job in content["jobs"] if not _done(job, content)]
     return kept(content, plan_file.parents[1], open_jobs)
 
@@ -140,7 +152,7 @@ def state(plan_file: Path, in_store: Mapping[str, int] | None = None) -> dict[st
     """
     if in_store is None:
         in_store = count_kept(plan_file)
-    content = json.loads(plan_file.read_text())
+    content = read_plan(plan_file)
     open_jobs = {job["output"] for job in content["jobs"] if not _done(job, content)}
     running = _heartbeats(plan_file.parent / "heartbeats")
     beats = {beat["job"]: beat for beat in running}

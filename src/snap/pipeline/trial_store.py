@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from snap.files import write_atomically
+from snap.files import read_regular, write_atomically
 from snap.trial import Trial
 
 UNFINISHED = "unfinished"  # the folder in the store for checkpoints of trials in training
@@ -53,8 +53,9 @@ class TrialStore:
 
     def keep(self, trial: Trial, values: dict[str, Any]) -> None:
         """Store a result that is given as a dictionary."""
-        content = {"sha256": _digest(values), "result": values}
-        write_atomically(self.path(trial), json.dumps(content).encode())
+        path = self.path(trial)
+        content = {"name": path.stem, "sha256": _digest(values), "result": values}
+        write_atomically(path, json.dumps(content).encode())
 
 
 def damage(path: Path) -> str | None:
@@ -62,15 +63,18 @@ def damage(path: Path) -> str | None:
     try:
         content = _read(path)
         intact = content["sha256"] == _digest(content["result"])
+        own = content.get("name", path.stem) == path.stem  # older files do not have their name
     except OSError as error:
         return f"cannot be read ({error.strerror})"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return "is not a trial's result"
+    if not own:
+        return "contains another trial"
     return None if intact else "does not match its checksum"
 
 
 def _read(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text())
+    content: dict[str, Any] = json.loads(read_regular(path))
     return content
 
 

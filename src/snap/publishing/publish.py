@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from snap.errors import SnapError
-from snap.files import packed, write_atomically
+from snap.files import packed, read_result, write_atomically
 from snap.pipeline.layout import READINGS
 from snap.pipeline.published import RECORD
 from snap.publishing import passages
@@ -66,7 +66,7 @@ def publish(folder: Path, to: Path, variations: Mapping[str, Path] | None = None
         for path in sorted((other / "tables").glob("*.csv")):
             if path.name in ("search.csv", "selected.csv", "iid.csv", "sequential.csv"):
                 files[Path("variations") / name / path.name] = path
-    contents = _packed({place: path.read_bytes() for place, path in files.items()})
+    contents = _packed({place: read_result(path) for place, path in files.items()})
     size = sum(map(len, contents.values()))
     if size > MOST:
         raise SnapError(
@@ -96,7 +96,7 @@ def foreign(folder: Path) -> list[str]:
     return [
         path.stem
         for path in sorted((folder / "figures").glob("*.json"))
-        if not json.loads(path.read_text()).get("made_from", {"": ""}).items() <= checksums.items()
+        if not json.loads(read_result(path)).get("made_from", {"": ""}).items() <= checksums.items()
     ]
 
 

@@ -6,6 +6,7 @@ A result that is missing or diverged is NaN or absent here; figures and verdicts
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,26 +17,35 @@ import pandas as pd
 
 from snap import metrics
 from snap.errors import SnapError
-from snap.files import packed, unpacked
+from snap.files import packed, unpack
 from snap.learners import HEBBIAN, LEARNERS
 from snap.pipeline.layout import READINGS
+from snap.pipeline.published import read_whole
 
 Frame: TypeAlias = pd.DataFrame
 TEXT_COLUMNS = (
     "run learner dataset configuration protocol split trial status classes switch layer quantity"
 ).split()
 CELL = ["learner", "dataset", "configuration", "lambda"]
+MOST = 500_000_000  # bytes of a table that a packed file may expand to
 
 
 def read(path: Path) -> Frame:
     """Read a tidy table: TEXT_COLUMNS are text, all others numbers, missing values NaN."""
+    text = io.BytesIO(content_of(path))
     try:
-        frame = pd.read_csv(path, dtype=dict.fromkeys(TEXT_COLUMNS, "str"), keep_default_na=True)
-    except (OSError, ValueError) as error:
+        frame = pd.read_csv(text, dtype=dict.fromkeys(TEXT_COLUMNS, "str"), keep_default_na=True)
+    except ValueError as error:
         raise SnapError(f"{path} cannot be read as a table: {error}") from None
     # pandas cannot infer the type of a column without values.
     blank = [c for c in frame.columns if c not in TEXT_COLUMNS and frame[c].isna().all()]
     return frame.astype(dict.fromkeys(blank, float))
+
+
+def content_of(path: Path) -> bytes:
+    """The text of a table, packed or not, which must match its record if it has one."""
+    content = read_whole(path)
+    return unpack(content, MOST, str(path)) if path.suffix == ".gz" else content
 
 
 @dataclass(frozen=True)
@@ -61,12 +71,15 @@ class Tables:
                 f"this figure reads the table {name}, which its entry in snap.report.catalog does"
                 " not list"
             )
-        path = self.folder / f"{name}.csv"
-        return read(packed(path) if packed(path).exists() else path)
+        return read(self._path(name))
 
     def checksum(self, name: str) -> str:
         """The SHA-256 of a table, which records what a figure was drawn from."""
-        return hashlib.sha256(unpacked(self.folder / f"{name}.csv")).hexdigest()
+        return hashlib.sha256(content_of(self._path(name))).hexdigest()
+
+    def _path(self, name: str) -> Path:
+        path = self.folder / f"{name}.csv"
+        return packed(path) if packed(path).exists() else path
 
     @cached_property
     def search(self) -> Frame:

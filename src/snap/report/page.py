@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from snap.errors import SnapError
-from snap.files import write_result
+from snap.files import read_result, write_result
 from snap.pipeline.layout import READINGS
 from snap.pipeline.spending import spending
 from snap.protocol import AGREED, SWITCHES, Switch
@@ -325,10 +325,9 @@ def rendered(text: str, prefix: str) -> Markup:
 
 
 def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        raise SnapError(f"the report needs {path}, which is missing") from None
+    if not path.exists():
+        raise SnapError(f"the report needs {path}, which is missing: run again")
+    return read_result(path)
 
 
 def _parsed(path: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from snap.files import read_result
 from snap.report.figures.base import (
     Drawing,
     Drawn,
@@ -130,10 +132,14 @@ def features(drawing: Drawing) -> Drawn:
 
 def _load(drawing: Drawing) -> list[tuple[Trial, Any]]:
     """Every trial that has a portrait, and its hidden weights."""
+    path = drawing.weights.get(drawing.one)
+    if path is None or not path.exists():  # a publication has no weights
+        return []
+    content = io.BytesIO(read_result(path))
     try:
-        with np.load(drawing.weights[drawing.one], allow_pickle=False) as file:
+        with np.load(content, allow_pickle=False) as file:
             return [(Trial.parse(key), file[key]) for key in file.files]
-    except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         return []
 
 
