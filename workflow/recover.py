@@ -202,7 +202,7 @@ def allocation_ended(record: dict[str, Any]) -> bool:
 
 def plan_records() -> list[dict[str, Any]]:
     """The contents of plan.json of every run in this folder."""
-    return [json.loads(path.read_text()) for path in Path("results").glob("*/plan.json")]
+    return [json.loads(path.read_bytes()) for path in Path("results").glob("*/plan.json")]
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def fault(path: Path) -> str | None:
     except FileNotFoundError:
         return "is missing"
     try:
-        expected = record_of(path).read_text().split()[0]
+        expected = record_of(path).read_text(encoding="utf-8").split()[0]
     except (FileNotFoundError, IndexError):
         return None  # killed between file and record; the step will run again
     same = hashlib.sha256(content).hexdigest() == expected

@@ -93,7 +93,7 @@ def cancel_earlier_submission(plan_file):
     This run holds the lock, so no other run needs them. They would train the same trials as this run.
     """
     try:
-        earlier = json.loads(plan_file.read_text()).get("slurm")
+        earlier = json.loads(plan_file.read_bytes()).get("slurm")
     except (OSError, ValueError):
         return
     # The results may have been copied to a machine without SLURM.

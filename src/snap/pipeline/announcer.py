@@ -42,7 +42,7 @@ class Announcer:
     def _say(self, in_store: Mapping[str, int]) -> None:
         """Print the state, and record the time that the run has taken so far."""
         print(line(state(self.plan_file, in_store)), file=sys.stderr, flush=True)
-        content = json.loads(self.plan_file.read_text())
+        content = json.loads(self.plan_file.read_bytes())
         took = {"seconds": time.time() - content["started"], "cores": content["cores"]}
         if content["slurm"] is not None:
             if time.time() - self.last_query >= 60:  # limits the load on SLURM

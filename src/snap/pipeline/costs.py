@@ -19,7 +19,7 @@ def costs(plan_file: Path) -> dict[str, Any]:
 
     Only what was done in this folder; snap.pipeline.spending adds the runs that it continued.
     """
-    content = json.loads(plan_file.read_text())
+    content = json.loads(plan_file.read_bytes())
     stages: dict[str, dict[str, float]] = {}
     for job in content["jobs"]:
         stage = stages.setdefault(
@@ -32,7 +32,8 @@ def costs(plan_file: Path) -> dict[str, Any]:
             stage[key] += ledger[key]
         stage["guess"] += job["cost"] * ledger["trained"] / max(job["trials"], 1)
     invocations = [
-        json.loads(path.read_text()) for path in sorted(plan_file.parent.glob("invocations/*.json"))
+        json.loads(path.read_bytes())
+        for path in sorted(plan_file.parent.glob("invocations/*.json"))
     ]
     core = sum(one["seconds"] * (one["cores"] or 0) for one in invocations)
     training = sum(stage["ever_trained_seconds"] for stage in stages.values())
@@ -145,7 +146,7 @@ def _wall(durations: Mapping[str, float], cores: int) -> float:
         phases.get(name.rstrip("0123456789"), phases["final"]).append(seconds)
     total = 0.0
     for phase in phases.values():
-        free = [0.0] * cores  # when each core is free
+        free = [0.0] * min(cores, max(len(phase), 1))  # when each core is free
         for seconds in sorted(phase, reverse=True):
             heapq.heapreplace(free, free[0] + seconds)
         total += max(free)
@@ -155,6 +156,6 @@ def _wall(durations: Mapping[str, float], cores: int) -> float:
 def _seconds(benchmark: Path) -> float:
     """Wall time in one of Snakemake's benchmark files."""
     try:
-        return float(benchmark.read_text().splitlines()[1].split("\t")[0])
+        return float(benchmark.read_text(encoding="utf-8").splitlines()[1].split("\t")[0])
     except (OSError, IndexError, ValueError):
         return 0.0

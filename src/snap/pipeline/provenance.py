@@ -69,7 +69,7 @@ def _versions() -> dict[str, str | None]:
 
 def _cpu(cpuinfo: Path) -> str | None:
     try:
-        lines = cpuinfo.read_text().splitlines()
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or None
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -113,7 +113,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 def read_restored(run: Path) -> list[dict[str, Any]]:
     """The provenance, without the config, of the published runs that this run was restored from."""
     try:
-        restored: list[dict[str, Any]] = json.loads((run / RESTORED).read_text())
+        restored: list[dict[str, Any]] = json.loads((run / RESTORED).read_bytes())
     except FileNotFoundError:
         return []
     return restored

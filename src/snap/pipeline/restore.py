@@ -71,7 +71,9 @@ def _note(provenance: Mapping[str, Any], folder: Path) -> None:
 def _provenance(published: Path) -> dict[str, Any]:
     try:
         wrong = damaged(published)
-        provenance: dict[str, Any] = json.loads((published / "provenance.json").read_text())
+        provenance: dict[str, Any] = json.loads(
+            (published / "provenance.json").read_text(encoding="utf-8")
+        )
     except FileNotFoundError as error:
         raise SnapError(
             f"{published} is not a published run: {error.filename} is missing"

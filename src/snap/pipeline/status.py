@@ -106,7 +106,7 @@ def write_plan(
 
 def end_plan(path: Path) -> None:
     """Record that Snakemake has ended, whether or not it succeeded."""
-    content = json.loads(path.read_text()) | {"ended": time.time()}
+    content = json.loads(path.read_bytes()) | {"ended": time.time()}
     write_atomically(path, json.dumps(content).encode())
 
 
@@ -127,7 +127,7 @@ def count_kept(plan_file: Path) -> dict[str, int]:
     """The trials in the store of every job that has not finished, by the output of the job."""
     from snap.pipeline.kept import kept
 
-    content = json.loads(plan_file.read_text())
+    content = json.loads(plan_file.read_bytes())
     open_jobs = [job for job in content["jobs"] if not _done(job, content)]
     return kept(content, plan_file.parents[1], open_jobs)
 
@@ -140,7 +140,7 @@ def state(plan_file: Path, in_store: Mapping[str, int] | None = None) -> dict[st
     """
     if in_store is None:
         in_store = count_kept(plan_file)
-    content = json.loads(plan_file.read_text())
+    content = json.loads(plan_file.read_bytes())
     open_jobs = {job["output"] for job in content["jobs"] if not _done(job, content)}
     running = _heartbeats(plan_file.parent / "heartbeats")
     beats = {beat["job"]: beat for beat in running}
@@ -198,7 +198,7 @@ def _done(job: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
 def ledger_of(job: Mapping[str, Any]) -> dict[str, float]:
     """The ledger of a job; all zeros if there is none."""
     try:
-        ledger = json.loads(Path(job["ledger"]).read_text())
+        ledger = json.loads(Path(job["ledger"]).read_bytes())
     except (OSError, ValueError):
         ledger = {}
     return {key: float(ledger.get(key, 0)) for key in LEDGER}  # older ledgers have fewer keys
@@ -209,7 +209,7 @@ def _heartbeats(folder: Path) -> list[dict[str, Any]]:
     beats = []
     for path in sorted(folder.glob("*.json")):
         try:
-            beat = json.loads(path.read_text())
+            beat = json.loads(path.read_bytes())
         except (OSError, ValueError):  # the job has just ended
             continue
         gone = beat["host"] == socket.gethostname() and not is_alive(beat["pid"])

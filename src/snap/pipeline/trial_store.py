@@ -70,7 +70,7 @@ def damage(path: Path) -> str | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text())
+    content: dict[str, Any] = json.loads(path.read_bytes())
     return content
 
 

@@ -96,7 +96,7 @@ def foreign(folder: Path) -> list[str]:
     return [
         path.stem
         for path in sorted((folder / "figures").glob("*.json"))
-        if not json.loads(path.read_text()).get("made_from", {"": ""}).items() <= checksums.items()
+        if not json.loads(path.read_bytes()).get("made_from", {"": ""}).items() <= checksums.items()
     ]
 
 
@@ -139,4 +139,4 @@ def filled(text: str, folder: Path, paper: Mapping[str, Any]) -> str:
 
 
 def _run(folder: Path) -> str:
-    return str(json.loads((folder / "provenance.json").read_text())["run"])
+    return str(json.loads((folder / "provenance.json").read_bytes())["run"])
