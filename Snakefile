@@ -19,6 +19,9 @@ min_version("9.27")
 report: "reports/captions/workflow.rst"
 
 
+include: "workflow/rules/files.smk"
+
+
 configfile: "config.yaml"
 
 

@@ -69,7 +69,7 @@ def run(member: dict, place: Workplace) -> bytes:
     output = Path(member["output"])
     ledger = output.with_suffix(".json")
     inputs = [Path(path) for path in member["inputs"]]
-    spec = jobs.load_spec(member["spec"])
+    spec = jobs.load_spec(member["spec"], member["step"])
     STEPS[member["step"]](spec, inputs, output, replace(place, ledger=ledger))
     return output.read_bytes()
 

@@ -241,7 +241,7 @@ BAD_FIGURES = {
     ),
     "nothing to draw": (["features-MNIST", "--output", "mine.png"], "no figure features-MNIST"),
     "no style": (["iid", "--style", "x.yaml", "--output", "mine.png"], "x.yaml cannot be used"),
-    "no numbers": (["iid", "--paper", "x.yaml", "--output", "mine.png"], "(x.yaml)"),
+    "no numbers": (["iid", "--paper", "x.yaml", "--output", "mine.png"], "x.yaml cannot be read"),
 }
 
 

@@ -260,7 +260,7 @@ def test_an_empty_table_has_its_columns(tmp_path, name):
 
 def test_an_invalid_specification():
     with pytest.raises(SnapError, match="JSON"):
-        jobs.load_spec("{")
+        jobs.load_spec("{", "search")
 
 
 # Progress

@@ -50,7 +50,7 @@ def _content(file: Path) -> dict[str, Any]:
     import yte
 
     try:
-        with file.open() as stream:
+        with file.open(encoding="utf-8") as stream:
             content = yte.process_yaml(stream, require_use_yte=True)
     except SnapError:
         raise

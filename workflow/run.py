@@ -31,7 +31,7 @@ import profile_check
 import psutil
 import recover
 
-from snap.errors import SnapError, printable
+from snap.errors import SnapError, printable, shown
 from snap.pipeline import keeper, verify
 from snap.pipeline.config import read
 from snap.pipeline.status import RUNNER, kept_words, state
@@ -160,7 +160,9 @@ def report_of(options: list[str]) -> Path:
     given, _ = parser.parse_known_args(options)
     run = read([Path("config.yaml"), *given.configfile]).get("run", "paper")
     for item in given.config:
-        key, _, value = item.partition("=")
+        key, equals, value = item.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_]\w*", key):
+            raise SnapError(f"--config takes KEY=VALUE, got {shown(item)}")
         run = value if key == "run" else run
     return Path.cwd() / "results" / str(run) / "report.html"
 

@@ -241,7 +241,7 @@ def ran_out_of_memory(log: Path) -> bool:
     call it FAILED.
     """
     try:
-        return OUT_OF_MEMORY.search(log.read_text(errors="replace")) is not None
+        return OUT_OF_MEMORY.search(log.read_text(encoding="utf-8", errors="replace")) is not None
     except OSError:
         return False
 

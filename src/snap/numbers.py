@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from snap.errors import SnapError
+from snap.errors import SnapError, shown
+
+# JSON keeps whole numbers exactly up to here wherever it is read, also in the report's page.
+LARGEST = 2**53 - 1
 
 
 def number_text(value: float) -> str:
@@ -26,9 +29,9 @@ def parse_number(text: str | float, name: str) -> float:
     try:
         value = float(text)
     except (TypeError, ValueError, OverflowError):
-        raise SnapError(f"{name} must be a number, got {text!r}") from None
+        raise SnapError(f"{name} must be a number, got {shown(text)}") from None
     if not math.isfinite(value):
-        raise SnapError(f"{name} must be a finite number, got {text!r}")
+        raise SnapError(f"{name} must be a finite number, got {shown(text)}")
     return value
 
 
@@ -41,5 +44,7 @@ def parse_whole(text: str | float, name: str, least: int) -> int:
         value = int(number := parse_number(text, name))
         exact = value == number
     if not exact or value < least:
-        raise SnapError(f"{name} must be a whole number of at least {least}, got {text!r}")
+        raise SnapError(f"{name} must be a whole number of at least {least}, got {shown(text)}")
+    if value > LARGEST:
+        raise SnapError(f"{name} must be at most {LARGEST}, got {shown(text)}")
     return value

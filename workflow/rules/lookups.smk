@@ -228,7 +228,7 @@ def caption_file(wildcards):
 
 def caption_text(wildcards):
     """For Snakemake's own report."""
-    return Path(caption_file(wildcards)).read_text()
+    return Path(caption_file(wildcards)).read_text(encoding="utf-8")
 
 
 def folder_of_input(wildcards, input):

@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from snap.cli.options import add_results
 from snap.errors import SnapError, printable
 
@@ -55,6 +53,8 @@ def add(steps: Any) -> None:
 
 def _figure(options: argparse.Namespace) -> None:
     from snap.notebook.places import found
+    from snap.pipeline.shapes import read_paper
+    from snap.reading import read_text
     from snap.report import catalog
     from snap.report.figures import draw
     from snap.report.figures.base import Drawing
@@ -66,7 +66,7 @@ def _figure(options: argparse.Namespace) -> None:
         _check_form(kind, options.output)
     tables = _tables(options, kind, dataset)
     style = read_style(options.style or found("workflow/style.yaml"))
-    paper = yaml.safe_load((options.paper or found("workflow/paper.yaml")).read_text())
+    paper = read_paper(options.paper or found("workflow/paper.yaml"))
     weights = {}
     if dataset is not None and kind.weights:
         recorded = tables.folder.parent / "portrait" / f"{dataset}.npz"
@@ -76,7 +76,7 @@ def _figure(options: argparse.Namespace) -> None:
         drawn = draw(kind, drawing)
         if options.all is not None:
             caption = options.caption or found(f"reports/captions/{kind.name}.rst")
-            save(drawn, kind, options.name, drawing, caption.read_text(), options.all)
+            save(drawn, kind, options.name, drawing, read_text(caption), options.all)
         elif drawn.left_out:
             raise SnapError(f"there is no figure {options.name} to draw: {drawn.left_out}")
         else:

@@ -10,8 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from snap.cli.options import add_folder
 
 # The training steps and the modules of their functions, which may be slow to import.
@@ -35,7 +33,7 @@ def add(commands: Any) -> None:
     for name in TRAINING:
         step = _add_step(steps, name, _train)
         step.set_defaults(step=name)
-        step.add_argument("--spec", required=True, help="the specification, as JSON")
+        step.add_argument("--spec", required=True, help="the specification: JSON, or @FILE")
         step.add_argument("--store", type=Path, required=True, help="folder of finished trials")
         step.add_argument("--heartbeats", type=Path, help="folder of heartbeats")
         step.add_argument("--ledger", type=Path, help="file for the counts and times of training")
@@ -49,13 +47,13 @@ def add(commands: Any) -> None:
         step.add_argument("--threads", type=int, default=1, help="trials trained at once")
         add_folder(step)
     select = _add_step(steps, "select", _select)
-    select.add_argument("--spec", required=True, help="the specification, as JSON")
+    select.add_argument("--spec", required=True, help="the specification: JSON, or @FILE")
     table = _add_step(steps, "table", _table)
     table.add_argument("--run", required=True, help="the name of the run")
     table.add_argument("--reduced", default="", help="how the run is reduced")
     check = _add_step(steps, "check", _check)
     check.add_argument("--tables", type=Path, required=True, help="folder of tidy tables")
-    check.add_argument("--config", required=True, help="the configuration, as JSON")
+    check.add_argument("--config", required=True, help="the configuration: JSON, or @FILE")
     check.add_argument("--paper", type=Path, required=True, help="numbers of the paper (YAML)")
 
 
@@ -64,7 +62,7 @@ def _add_step(
 ) -> argparse.ArgumentParser:
     step: argparse.ArgumentParser = steps.add_parser(name)
     step.set_defaults(command=command)
-    step.add_argument("inputs", nargs="*", type=Path, help="files of earlier steps")
+    step.add_argument("inputs", nargs="*", help="files of earlier steps, or @FILE that lists them")
     step.add_argument("--output", type=Path, required=True, help="the file to write")
     return step
 
@@ -75,9 +73,10 @@ def _train(options: argparse.Namespace) -> None:
     threads = resources.bind(options.threads)  # before numpy is imported
     resources.take_gpu()
     from snap.pipeline.jobs import load_spec
+    from snap.pipeline.shapes import given_paths
     from snap.pipeline.training import Workplace, log
 
-    spec = load_spec(options.spec)
+    spec, inputs = load_spec(options.spec, options.step), given_paths(options.inputs)
     log(resources.text(threads))
     place = Workplace(
         store=options.store,
@@ -94,26 +93,32 @@ def _train(options: argparse.Namespace) -> None:
         in_advance = batch.train(Path(options.batch), place)
         place = dataclasses.replace(place, in_advance=in_advance)
     step = getattr(import_module(TRAINING[options.step]), options.step)
-    step(spec, options.inputs, options.output, place)
+    step(spec, inputs, options.output, place)
 
 
 def _select(options: argparse.Namespace) -> None:
     from snap.pipeline import jobs
+    from snap.pipeline.shapes import given_paths
 
-    jobs.select(jobs.load_spec(options.spec), options.inputs, options.output)
+    spec = jobs.load_spec(options.spec, "select")
+    jobs.select(spec, given_paths(options.inputs), options.output)
 
 
 def _table(options: argparse.Namespace) -> None:
     from snap.pipeline import rows
+    from snap.pipeline.shapes import given_paths
 
-    rows.table(options.inputs, options.output, options.run, options.reduced)
+    rows.table(given_paths(options.inputs), options.output, options.run, options.reduced)
 
 
 def _check(options: argparse.Namespace) -> None:
     from snap.files import write_result
+    from snap.pipeline import plan_check
     from snap.pipeline.check import check
     from snap.pipeline.plan import Plan
+    from snap.pipeline.shapes import read_config, read_paper
 
-    plan = Plan(json.loads(options.config), yaml.safe_load(options.paper.read_text()))
+    plan = Plan(read_config(options.config), read_paper(options.paper))
+    plan_check.check(plan)
     rows = check(plan, options.tables)
     write_result(options.output, json.dumps({"rows": rows}, indent=1).encode())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
 from collections.abc import Sequence
 
 from snap import __version__
-from snap.cli import bench, data, job, lists, report, runs, train
-from snap.errors import SnapError
+from snap.cli import bench, data, job, lists, report, runs, streams, train
+from snap.errors import SnapError, printable
 
 DESCRIPTION = """\
 Hebbian and SGD learning with linear, sigmoid and exponential weight growth.
@@ -24,30 +23,30 @@ A first look, in a minute:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; bad input gives one sentence on standard error and exit code 2."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ?
+    streams.prepare()
+    os.environ.pop("MPLBACKEND", None)  # no command shows a figure, and some values are errors
     try:
         options = parser().parse_args(arguments)
         code = int(options.command(options) or 0)
         sys.stdout.flush()
         return code
     except SnapError as error:
-        print(f"snap: error: {error}", file=sys.stderr)
+        streams.say(f"snap: error: {error}")
         return 2
     except MemoryError as error:
-        print(f"snap: error: not enough memory: {error}", file=sys.stderr)
+        streams.say(f"snap: error: not enough memory: {error}")
         return 2
     except BrokenPipeError:  # the reader of our output has exited
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        print(f"snap: error: {error.strerror or error}{where}", file=sys.stderr)
+        where = f" ({printable(str(error.filename), 200)})" if error.filename else ""
+        streams.say(f"snap: error: {error.strerror or error}{where}")
         return 2
     except KeyboardInterrupt:
-        print("snap: interrupted", file=sys.stderr)
+        streams.say("snap: interrupted")
         return 130
+    finally:
+        streams.finish()
 
 
 def parser() -> argparse.ArgumentParser:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from snap.cli import figure
 
@@ -25,13 +22,13 @@ def add(commands: Any) -> None:
     tables = steps.add_parser("tables", help="the paper's tables: CSV, Markdown, LaTeX, JSON")
     tables.add_argument("names", nargs="+", help="as in the report, such as metrics, pairs-MNIST")
     _add_tables(tables)
-    tables.add_argument("--config", required=True, help="the configuration, as JSON")
+    tables.add_argument("--config", required=True, help="the configuration: JSON, or @FILE")
     tables.add_argument("--output", type=Path, required=True, help="the folder to write to")
     tables.set_defaults(command=_tables)
 
     claims = steps.add_parser("claims", help="judge the paper's claims")
     _add_tables(claims)
-    claims.add_argument("--config", required=True, help="the configuration, as JSON")
+    claims.add_argument("--config", required=True, help="the configuration: JSON, or @FILE")
     claims.add_argument("--claims", type=Path, required=True, help="the claims (YAML)")
     claims.add_argument("--output", type=Path, required=True, help="JSON; a CSV goes beside it")
     claims.set_defaults(command=_claims)
@@ -45,7 +42,7 @@ def add(commands: Any) -> None:
     page.add_argument("--reading-tables", nargs="*", default=[], help="shown for each of them")
     page.add_argument("--snapshots", nargs="*", default=[], help="datasets with weights to show")
     page.add_argument("--style", type=Path, required=True, help="how figures look (YAML)")
-    page.add_argument("--config", required=True, help="the configuration, as JSON")
+    page.add_argument("--config", required=True, help="the configuration: JSON, or @FILE")
     page.add_argument("--output", type=Path, required=True, help="the page")
     page.set_defaults(command=_page)
 
@@ -76,10 +73,11 @@ def _add_tables(step: argparse.ArgumentParser) -> None:
 
 
 def _tables(options: argparse.Namespace) -> None:
+    from snap.pipeline.shapes import read_config, read_paper
     from snap.report import paper_tables
     from snap.report.frames import Tables
 
-    paper, config = yaml.safe_load(options.paper.read_text()), json.loads(options.config)
+    paper, config = read_paper(options.paper), read_config(options.config)
     tables = Tables(options.tables)
     for name in options.names:
         made = paper_tables.make(name, tables, config, paper)
@@ -88,22 +86,24 @@ def _tables(options: argparse.Namespace) -> None:
 
 def _claims(options: argparse.Namespace) -> None:
     from snap.pipeline import reduced
+    from snap.pipeline.shapes import read_config, read_paper
     from snap.report import claims
     from snap.report.frames import Tables
 
-    paper = yaml.safe_load(options.paper.read_text())
-    full = reduced.trains_fully(json.loads(options.config))
+    paper = read_paper(options.paper)
+    full = reduced.trains_fully(read_config(options.config))
     verdicts = claims.judge(claims.load(options.claims), Tables(options.tables), paper, full)
     claims.write(verdicts, options.output, options.output.with_suffix(".csv"))
 
 
 def _page(options: argparse.Namespace) -> None:
     from snap.pipeline import provenance
+    from snap.pipeline.shapes import read_config
     from snap.report import page
     from snap.report.figures.style import read_style
 
     folder = options.folder
-    config = json.loads(options.config)
+    config = read_config(options.config)
     provenance.write(config, folder / "plan.json", Path(), folder / "provenance.json")
     contents = page.Contents(
         options.figures,
@@ -117,11 +117,12 @@ def _page(options: argparse.Namespace) -> None:
 
 
 def _publish(options: argparse.Namespace) -> None:
+    from snap.pipeline.shapes import read_paper
     from snap.publishing import publish
     from snap.report import claims
 
     others = {folder.name: folder for folder in options.variations if (folder / "tables").exists()}
-    paper = yaml.safe_load(options.paper.read_text()) | {"claims": claims.load(options.claims)}
+    paper = read_paper(options.paper) | {"claims": claims.load(options.claims)}
     for document in options.documents:  # an unusable one is an error before anything is replaced
         publish.read_document(document)
     size = publish.publish(options.folder, options.to, others)

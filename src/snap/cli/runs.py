@@ -63,7 +63,6 @@ def _add_costs(commands: Any) -> None:
     costs.add_argument(
         "--cores",
         nargs="+",
-        type=int,
         default=[],
         metavar="N",
         help="with --project: estimate the wall time on N cores",
@@ -78,17 +77,19 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 
 
 def _costs(options: argparse.Namespace) -> None:
+    from snap.numbers import parse_whole
     from snap.pipeline import costs, status
     from snap.pipeline.config import read
     from snap.pipeline.plan import Plan
 
+    cores = [parse_whole(number, "--cores", least=1) for number in options.cores]
     spent = costs.costs(status.plan_file_of(options.results, options.run))
     if options.project:
         workflow = Path("workflow")
         plan = Plan.load(
             read(options.project), workflow / "schemas/config.schema.yaml", workflow / "paper.yaml"
         )
-        spent["projected"] = {"run": plan.run, **costs.projected(spent, plan, options.cores)}
+        spent["projected"] = {"run": plan.run, **costs.projected(spent, plan, cores)}
     print(json.dumps(spent) if options.json else costs.cost_table(spent))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snap.errors import SnapError
@@ -28,6 +29,9 @@ class DatasetRecord:
     side: int = 28  # pixels
     in_paper: bool = False
     made: bool = False  # generated from a seed, not fetched
+    # Where each class occurs first in the training and in the test data, counted from 1. Known, a
+    # limit that leaves a task without samples is refused before anything is trained.
+    first: tuple[Sequence[int], Sequence[int]] = ((), ())
 
     @property
     def pixels(self) -> int:
@@ -58,6 +62,7 @@ DATASETS = {
             training_samples=60_000,
             hidden=64,
             in_paper=True,
+            first=((2, 4, 6, 8, 3, 1, 14, 16, 18, 5), (4, 3, 2, 19, 5, 9, 12, 1, 62, 8)),
         ),
         DatasetRecord(
             name="FashionMNIST",
@@ -70,6 +75,7 @@ DATASETS = {
             training_samples=60_000,
             hidden=96,
             in_paper=True,
+            first=((2, 17, 6, 4, 20, 9, 19, 7, 24, 1), (20, 3, 2, 14, 7, 9, 5, 10, 19, 1)),
         ),
         DatasetRecord(
             name="Synthetic",
@@ -81,6 +87,7 @@ DATASETS = {
             ),
             training_samples=2_000,
             made=True,
+            first=((6, 4, 14, 10, 9, 3, 11, 2, 1, 21), (6, 20, 1, 4, 9, 8, 28, 3, 12, 2)),
         ),
     )
 }

@@ -69,7 +69,7 @@ def train(file: Path, place: Workplace) -> Trained:
 
 def _read(file: Path) -> Any:
     try:
-        return json.loads(file.read_text())
+        return json.loads(file.read_bytes())
     except (OSError, ValueError):
         return None
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from snap.errors import SnapError, printable
+from snap.numbers import LARGEST
+from snap.reading import read_mapping
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,13 +26,7 @@ def read(paths: Sequence[Path]) -> dict[str, Any]:
     """Read configuration files; each one overrides those before it."""
     config: dict[str, Any] = {}
     for path in paths:
-        try:
-            overlay = yaml.safe_load(path.read_text()) or {}
-        except (OSError, UnicodeError, yaml.YAMLError) as error:
-            raise SnapError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-        if not isinstance(overlay, dict):
-            raise SnapError(f"{path} must be a mapping of keys to values")
-        config = merge(config, overlay)
+        config = merge(config, read_mapping(path))
     return config
 
 
@@ -39,10 +34,15 @@ def complete(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, 
     """Return the configuration with all defaults; raise a SnapError that names an invalid key."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
+    from jsonschema.validators import extend
 
+    _check_values(config, "")
     config = _numbers(config, schema, schema)
-    _refuse_non_finite(config, "")
-    fault = best_match(Draft202012Validator(schema).iter_errors(config))
+    _check_values(config, "")
+    validator = extend(  # type: ignore[no-untyped-call]
+        Draft202012Validator, {"pattern": _pattern}
+    )
+    fault = best_match(validator(schema).iter_errors(config))
     if fault is not None:
         raise SnapError(_message(fault))
     filled = _with_defaults(config, schema, schema)
@@ -81,6 +81,10 @@ def _requirement(fault: Any, limit: Any) -> str:
             return f"must be above {limit}"
         case "minItems" | "minProperties":
             return "must not be empty"
+        case "maxItems" | "maxProperties":
+            return f"must have at most {limit} entries"
+        case "maxLength":
+            return f"must have at most {limit} letters"
         case "uniqueItems":
             return "must not contain a value twice"
         case "pattern" if limit.startswith("^[A-Za-z]"):
@@ -104,16 +108,33 @@ def _type_names(kinds: Any) -> str:
     return " or ".join(names.get(kind, kind) for kind in kinds)
 
 
-def _refuse_non_finite(value: Any, key: str) -> None:
-    """Raise an error for NaN and infinity, which YAML allows and JSON schema cannot exclude."""
+def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Any]:
+    """The rule `pattern` of JSON schema: $ is the very end, where Python allows a newline."""
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _check_values(value: Any, key: str) -> None:
+    """Raise an error for values that YAML allows and JSON schema cannot exclude.
+
+    They are NaN and infinity, whole numbers that few programs read exactly, and keys that are no
+    text.
+    """
     if isinstance(value, float) and not math.isfinite(value):
         raise SnapError(f"config key {key} must be a finite number, got {value}")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise SnapError(f"config key {key} must be from -{LARGEST} to {LARGEST}")
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            _refuse_non_finite(inner, f"{key}.{printable(str(name))}".removeprefix("."))
+            shown = printable(str(name))
+            if not isinstance(name, str):
+                raise SnapError(f"config key {f'{key}.{shown}'.removeprefix('.')} must be text")
+            _check_values(inner, f"{key}.{shown}".removeprefix("."))
     elif isinstance(value, list):
         for n, inner in enumerate(value):
-            _refuse_non_finite(inner, f"{key}.{n}")
+            _check_values(inner, f"{key}.{n}")
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -155,7 +155,7 @@ def _wall(durations: Mapping[str, float], cores: int) -> float:
         phases.get(name.rstrip("0123456789"), phases["final"]).append(seconds)
     total = 0.0
     for phase in phases.values():
-        free = [0.0] * cores  # when each core is free
+        free = [0.0] * min(cores, max(len(phase), 1))  # when each core is free
         for seconds in sorted(phase, reverse=True):
             heapq.heapreplace(free, free[0] + seconds)
         total += max(free)
@@ -165,6 +165,6 @@ def _wall(durations: Mapping[str, float], cores: int) -> float:
 def _seconds(benchmark: Path) -> float:
     """Wall time in one of Snakemake's benchmark files."""
     try:
-        return float(benchmark.read_text().splitlines()[1].split("\t")[0])
+        return float(benchmark.read_text(encoding="utf-8").splitlines()[1].split("\t")[0])
     except (OSError, IndexError, ValueError):
         return 0.0

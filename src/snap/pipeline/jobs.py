@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +20,9 @@ from snap.pipeline.rows import (
     read_rows,
     write_rows,
 )
+from snap.pipeline.shapes import SPECS, check, given_text
 from snap.pipeline.training import Workplace, train
+from snap.reading import parse_json
 from snap.trial import Sequential, Trial
 
 # The fields of a kept result that the sequential step needs. Trials that lack one, because an older
@@ -36,11 +37,10 @@ NEEDS: Mapping[str, Sequence[str]] = {
 }
 
 
-def load_spec(text: str) -> Row:
-    try:
-        spec: Row = json.loads(text)
-    except ValueError:
-        raise SnapError(f"a job's specification must be JSON, got {text[:60]!r}") from None
+def load_spec(argument: str, step: str) -> Row:
+    """The specification of a job: JSON, or the file that holds it."""
+    spec: Row = parse_json(given_text(argument), "a job's specification")
+    check(spec, SPECS[step], "a job's specification")
     return spec
 
 

@@ -139,6 +139,6 @@ COUNTED: Mapping[str, Callable[[_Counter, Described], int]] = {
 
 def _point(trial: Trial, file: Path) -> dict[str, Any]:
     """A kept trial as a row of a search."""
-    result = json.loads(file.read_text())["result"]
+    result = json.loads(file.read_bytes())["result"]
     outcome = {"accuracy": result["accuracy"], "diverged": result["diverged"]}
     return {"eta": trial.eta, "alpha": trial.alpha, **outcome}

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from snap.errors import SnapError
 from snap.learners import LEARNERS, Learner
 from snap.numbers import number_text
 from snap.pipeline import plan_check
 from snap.pipeline.config import complete
+from snap.pipeline.shapes import read_paper
 from snap.protocol import LADDER, REFERENCE, Protocol, named
+from snap.reading import read_mapping
 from snap.trial import Configuration, Iid, Sequential, Trial
 
 NO_LAMBDA = "none"  # stands for λ in the paths of a learner that has none
@@ -75,8 +75,8 @@ class Plan:
     def load(cls, config: Mapping[str, Any], schema: Path, paper: Path) -> Plan:
         """Make a plan from a configuration, after checking it; errors name the invalid key."""
         plan = cls(
-            complete(config, yaml.safe_load(schema.read_text())),
-            yaml.safe_load(paper.read_text()),
+            complete(config, read_mapping(schema)),
+            read_paper(paper),
         )
         plan_check.check(plan)
         return plan

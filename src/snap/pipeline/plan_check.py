@@ -14,6 +14,8 @@ from snap.trial import Configuration
 if TYPE_CHECKING:
     from snap.pipeline.plan import Plan
 
+MOST_TRIALS = 10_000_000  # of a search; planning a hundredth of that takes seconds
+
 
 def check(plan: Plan) -> None:
     """Check what a schema cannot express."""
@@ -50,12 +52,45 @@ def check(plan: Plan) -> None:
                 f"config key search.pairs: the paper's table has no pair for {cell.dataset},"
                 f" {cell.configuration}, λ = {cell.lambda_text}"
             )
+    _check_size(plan)
     named_key("sequential", lambda: [plan.open_trial("sequential", c, 0) for c in plan.all_cells])
+    _check_limits(plan)
     for key, given in (
         ("ladder.configurations", config["ladder"]["configurations"]),
         ("portraits", config["portraits"]),
     ):
         named_key(key, lambda at=given: [Configuration.parse(name) for name in at])
+
+
+def _check_size(plan: Plan) -> None:
+    """Raise an error for more than could be planned, whatever the machine."""
+    cells = plan.all_cells
+    tried, seeds = 1, len(plan.seeds("search"))
+    if plan.config["search"]["grid"] is not None:
+        grid = plan.config["grids"][plan.config["search"]["grid"]]
+        tried = len(grid["eta"]) * len(grid["alpha"])
+    trials = len(cells) * seeds * tried
+    if trials > MOST_TRIALS:
+        raise SnapError(
+            f"config key grids: {len(cells):,} cells with {tried:,} pairs and {seeds:,} seeds are"
+            f" more than {MOST_TRIALS:,} trials: choose fewer"
+        )
+
+
+def _check_limits(plan: Plan) -> None:
+    """Raise an error if a limit leaves a task without samples."""
+    for name in plan.datasets:
+        for split, first in zip(("train", "test"), datasets.record(name).first, strict=True):
+            limit = plan.config["limits"][split]
+            if limit is None or not first:
+                continue
+            for task in plan.config["sequential"]["tasks"]:
+                least = min(first[int(label)] for label in task)
+                if limit < least:
+                    raise SnapError(
+                        f"config key limits.{split}: the first {limit} samples of {name} hold none"
+                        f" of the task with classes {', '.join(map(str, task))}: it takes {least}"
+                    )
 
 
 def named_key(key: str, make: Any) -> Any:

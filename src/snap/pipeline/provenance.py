@@ -70,7 +70,7 @@ def _versions() -> dict[str, str | None]:
 
 def _cpu(cpuinfo: Path) -> str | None:
     try:
-        lines = cpuinfo.read_text().splitlines()
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or None
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

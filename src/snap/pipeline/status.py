@@ -210,7 +210,7 @@ def _done(job: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
 def ledger_of(job: Mapping[str, Any]) -> dict[str, float]:
     """The ledger of a job; all zeros if there is none."""
     try:
-        ledger = json.loads(Path(job["ledger"]).read_text())
+        ledger = json.loads(Path(job["ledger"]).read_bytes())
     except (OSError, ValueError):
         ledger = {}
     return {key: float(ledger.get(key, 0)) for key in LEDGER}  # older ledgers have fewer keys
@@ -221,7 +221,7 @@ def _heartbeats(folder: Path) -> list[dict[str, Any]]:
     beats = []
     for path in sorted(folder.glob("*.json")):
         try:
-            beat = json.loads(path.read_text())
+            beat = json.loads(path.read_bytes())
         except (OSError, ValueError):  # the job has just ended
             continue
         gone = beat["host"] == socket.gethostname() and not is_alive(beat["pid"])

@@ -196,6 +196,6 @@ def write_ledger(
 def _earlier(ledger: Path) -> float:
     """The training time of earlier runs of the job."""
     try:
-        return float(json.loads(ledger.read_text())["ever_trained_seconds"])
+        return float(json.loads(ledger.read_bytes())["ever_trained_seconds"])
     except (OSError, ValueError, KeyError):
         return 0.0

@@ -83,7 +83,7 @@ def _tally(claims: Mapping[str, Mapping[str, Any]]) -> str:
 
 def cost(folder: Path, paper: Paper) -> str:
     """The time the run took, and the time the public code would need for the same samples."""
-    provenance = json.loads((folder / "provenance.json").read_text())
+    provenance = json.loads((folder / "provenance.json").read_bytes())
     spent = spending(provenance)
     trials, training = spent.whole.trials, spent.whole.training_seconds
     seeds = [len(provenance["config"][stage]["seeds"]) for stage in ("iid", "sequential")]
@@ -106,7 +106,7 @@ def exhibits(folder: Path, paper: Paper) -> str:
         kind, dataset = catalog.find(name)
         if kind.paper_label(dataset) is None:
             continue
-        about = json.loads((folder / "figures" / f"{name}.json").read_text())
+        about = json.loads((folder / "figures" / f"{name}.json").read_bytes())
         kinds = SHOWS.get(about["kind"], (about["kind"],))
         shown = [
             (number, entries)
@@ -129,7 +129,7 @@ def exhibits(folder: Path, paper: Paper) -> str:
 def _claims(folder: Path) -> dict[str, dict[str, Any]]:
     """The verdicts by claim and dataset."""
     claims: dict[str, dict[str, Any]] = {}
-    for entry in json.loads((folder / "claims.json").read_text()):
+    for entry in json.loads((folder / "claims.json").read_bytes()):
         claims.setdefault(entry["id"], {})[entry["dataset"]] = entry
     return claims
 

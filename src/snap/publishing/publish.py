@@ -139,4 +139,4 @@ def filled(text: str, folder: Path, paper: Mapping[str, Any]) -> str:
 
 
 def _run(folder: Path) -> str:
-    return str(json.loads((folder / "provenance.json").read_text())["run"])
+    return str(json.loads((folder / "provenance.json").read_bytes())["run"])

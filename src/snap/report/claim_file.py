@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from snap.errors import SnapError
 from snap.growth import FOCUSES, GROWTHS
 from snap.learners import LEARNERS
 from snap.numbers import number_text, parse_number
 from snap.protocol import SWITCHES
+from snap.reading import read_yaml
 from snap.report import catalog, paper_places, paper_tables
 from snap.report.quantities import QUANTITIES
 from snap.trial import Configuration
@@ -134,10 +133,7 @@ class ClaimError(Exception):
 
 def load(path: Path) -> list[Claim]:
     """Return the claims of a file."""
-    try:
-        entries = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise SnapError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    entries = read_yaml(path)
     if not isinstance(entries, list):
         raise SnapError(f"{path} must hold a list of claims")
     claims: list[Claim] = []

@@ -57,7 +57,7 @@ def _path(module: str) -> Path | None:
 def _tree(module: str) -> ast.Module:
     path = _path(module)
     assert path is not None, module
-    return ast.parse(path.read_text())
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @cache

@@ -216,7 +216,7 @@ def state_file(run_folder: Path) -> Path:
 def read_state(run_folder: Path) -> dict[str, Any]:
     """What a run on a cluster waits for; empty if it has not said, or has ended."""
     try:
-        found = json.loads(state_file(run_folder).read_text())
+        found = json.loads(state_file(run_folder).read_bytes())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -7,11 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from snap.errors import SnapError
 from snap.pipeline.config import complete, read
 from snap.pipeline.work import STAGES
+from snap.reading import parse_yaml
 
 FILE = "cluster.yaml"
 
@@ -26,7 +25,8 @@ def settings(file: Path | None = None) -> dict[str, Any]:
     file = file or path()
     if str(file) == os.environ.get("SNAP_CLUSTER") and not file.exists():
         raise SnapError(f"SNAP_CLUSTER names {file}, which does not exist")
-    schema = yaml.safe_load(files(__package__).joinpath("cluster.schema.yaml").read_text())
+    text = files(__package__).joinpath("cluster.schema.yaml").read_text(encoding="utf-8")
+    schema = parse_yaml(text, "cluster.schema.yaml")
     try:
         found = complete(read([file]) if file.exists() else {}, schema)
     except SnapError as error:

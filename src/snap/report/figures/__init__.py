@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml
 from matplotlib.figure import Figure
 
 from snap.errors import SnapError
+from snap.pipeline.shapes import read_paper
 from snap.report import catalog
 from snap.report.catalog import Kind
 from snap.report.figures.base import Drawing, Drawn
@@ -39,7 +39,7 @@ def figure(
     given, as files or as their content. `weights` are the files of hidden weights by dataset.
     """
     kind, dataset = catalog.find(name)
-    numbers = _content(paper, "paper.yaml")
+    numbers = paper if isinstance(paper, Mapping) else read_paper(_file(paper, "paper.yaml"))
     chosen = style if isinstance(style, Mapping) else read_style(_file(style, "style.yaml"))
     drawing = Drawing(Tables(tables.folder, kind.tables), chosen, numbers, dataset, weights or {})
     with looks(chosen):
@@ -56,16 +56,6 @@ def narrow_svg(name: str, tables: Tables, style: Style) -> str:
     drawing = Drawing(Tables(tables.folder, kind.tables), style, {}, dataset, narrow=True)
     with looks(style):
         return inline_svg(draw(kind, drawing), f"{name}-narrow", drawing).decode()
-
-
-def _content(given: Mapping[str, Any] | Path | None, name: str) -> Mapping[str, Any]:
-    if isinstance(given, Mapping):
-        return given
-    try:
-        content: Mapping[str, Any] = yaml.safe_load(_file(given, name).read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise SnapError(f"{given or name} cannot be read: {error}") from None
-    return content
 
 
 def _file(given: Path | None, name: str) -> Path:

@@ -9,10 +9,10 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-import yaml
 from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_hex
 
 from snap.errors import SnapError
+from snap.reading import read_mapping
 
 Style = Mapping[str, Any]
 ROLES = ("ground", "ink", "soft", "muted", "grid", "void", "gap", "paper", "on_heat")
@@ -21,7 +21,7 @@ ROLES = ("ground", "ink", "soft", "muted", "grid", "void", "gap", "paper", "on_h
 def read_style(path: Path) -> Style:
     """Read the style of figures; raises SnapError if the file is invalid."""
     try:
-        style: Style = yaml.safe_load(path.read_text())
+        style: Style = read_mapping(path)
         with matplotlib.rc_context(style["rc"]):
             matplotlib.colormaps[style["heat"]]
         for name in ("focus", "learners", "band"):
@@ -33,7 +33,7 @@ def read_style(path: Path) -> Style:
             _pair(color)
         if not style["others"] or not style["tasks"]:
             raise ValueError("`others` and `tasks` must list colours")
-    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise SnapError(f"{path} cannot be used as a style: {error}") from None
     return style
 
