@@ -12,6 +12,8 @@ from pathlib import Path
 
 from snap.errors import SnapError
 
+BEGUN = ".part"  # ends the hidden name of a file that is being written
+
 
 def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
     """Write under a temporary name in the same folder, flush to disk, then rename.
@@ -19,7 +21,7 @@ def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
     A file that need not survive a power cut can skip the flush: `durable` is False.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(BEGUN, f".{path.name}.", path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
