@@ -52,8 +52,9 @@ test-random: $(VENV)/installed  ## run the property tests with random seeds and 
 	  tests/test_paper_tables.py
 
 KILLS ?= 20
-test-kill: $(VENV)/installed  ## kill a run KILLS times and compare its results
-	$(BIN)/python tests/kill.py --kills $(KILLS)
+SEED ?= 0
+test-kill: $(VENV)/installed  ## kill a run, or one of its processes, KILLS times and compare its results
+	$(BIN)/python tests/kill.py --kills $(KILLS) --seed $(SEED)
 
 lint: $(VENV)/installed  ## check style and types
 	$(BIN)/ruff check .

@@ -1,19 +1,26 @@
 """Kill the workflow at random moments and check that it recovers.
 
-Run by `make test-kill KILLS=200`. It starts the `smoke` preset as make does, kills the process
-group with SIGKILL at a random moment, and starts the same command again. When a run has finished,
-the next one begins in an empty folder. To spread the kills over the run, each one waits for a step
-of a certain kind to start, and then for a random time. Every table, figure and verdict is compared
-byte for byte with those of an undisturbed run.
+Run by `make test-kill KILLS=200`. It starts a small run as make does, waits for a step of a certain
+kind and then for a random time, and sends a signal: to all processes of the run, or to one of them,
+which is run.py, Snakemake, a job, or the shell of a job. A run that this ends is started again, and
+after up to five kills it is left to finish. Then the configuration is changed, and the run that
+follows is killed in the same way. Each pair of every target and signal is tried before one is tried
+again. Python ignores PIPE, and bash ignores QUIT: there the run must go on.
 
-The last line reports the number of kills, how many of them the run survived, how many points were
-trained more than once (those under way when killed, and finished ones, which should be 0), how many
-processes outlived a kill, and how many bytes differ.
+When a run has finished, every result is compared byte for byte with those of an undisturbed run of
+the same configuration. They are compared as well whenever a run ends with exit code 0.
+
+The output ends with the number of kills by target and signal, those that the run survived of those
+that were sent, and the sums: how many points were trained more than once (those under way when
+killed, and finished ones, which should be 0), how many processes outlived a run or their shell, how
+many bytes differ, and how many runs ended with exit code 0 though a result was missing, stale or
+damaged.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -23,17 +30,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
-from workspace import SMOKE, Workspace
+from killed_run import EXPERIMENTS, PATIENCE, SIGNALS, TARGETS, Run, differing
 
-COMPARED = ("tables/*.csv", "figures/*.csv", "figures/*.png", "paper/*", "claims.*")
-PATIENCE = 900  # seconds within which an undisturbed run must finish
-
-# Steps to wait for, in the order of a run, and the longest delay in seconds until the kill.
+MOST = 5  # kills before a run is left to finish
+# Steps to wait for, and the longest delay in seconds until the kill.
 MOMENTS = (
     ("start", 3.0),
     ("search", 2.0),
@@ -46,133 +52,163 @@ MOMENTS = (
     ("figure", 4.0),
     ("page", 0.5),
 )
+Pair = tuple[str, str]  # a target and a signal
 
 
 @dataclass
 class Tally:
-    kills: int = 0
-    survived: int = 0
+    kills: Counter[Pair] = field(default_factory=Counter)
+    survived: Counter[Pair] = field(default_factory=Counter)
     finished_again: int = 0
     under_way: int = 0
-    outlived: int = 0
+    left: int = 0
     bytes_off: int = 0
+    false_successes: int = 0
     steps: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)  # what else went wrong
 
-    def __str__(self) -> str:
-        return (
-            f"{self.kills} kills, {self.survived} survived,"
-            f" {self.under_way + self.finished_again} points repeated"
-            f" ({self.under_way} under way when killed, {self.finished_again} finished),"
-            f" {self.outlived} processes outlived a kill, {self.bytes_off} bytes differ"
-        )
+    def add(self, other: Tally) -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
 
     @property
     def good(self) -> bool:
-        wrong = self.finished_again or self.outlived or self.bytes_off
-        return self.survived == self.kills and not wrong
+        return not (
+            self.wrong or self.finished_again or self.left or self.bytes_off or self.false_successes
+        )
+
+    def __str__(self) -> str:
+        rows = [["survived/kills", *SIGNALS]]
+        for target in TARGETS:
+            pairs = [(target, number) for number in SIGNALS]
+            rows.append([target, *(f"{self.survived[p]}/{self.kills[p]}" for p in pairs)])
+        lines = ["".join(f"{cell:<16}" for cell in row).rstrip() for row in rows]
+        steps = ", ".join(f"{step} {count}" for step, count in self.steps.most_common())
+        sums = (
+            f"{self.kills.total()} kills, {self.survived.total()} survived,"
+            f" {self.under_way + self.finished_again} points repeated"
+            f" ({self.under_way} under way when killed, {self.finished_again} finished),"
+            f" {self.left} processes left, {self.bytes_off} bytes different,"
+            f" {self.false_successes} false successes"
+        )
+        return "\n".join([*lines, f"killed during: {steps}", *self.wrong, sums])
 
 
-class Run:
-    """A run in its own folder, which can be started and killed many times."""
+class Sequence:
+    """Several kills of a run, which is then left to finish."""
 
-    def __init__(self, folder: Path) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        self.workspace = Workspace(folder)
-        self.workspace.configure(SMOKE)
-        self.output = folder / "output.txt"
+    def __init__(self, run: Run, expected: dict[str, bytes], rng: random.Random) -> None:
+        self.run, self.expected, self.rng = run, expected, rng
+        self.tally = Tally()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.disturbed = False  # whether a signal was sent since the run was started
 
-    def start(self) -> subprocess.Popen[bytes]:
-        with self.output.open("ab") as output:
-            return subprocess.Popen(
-                self.workspace.run_command(),
-                cwd=self.workspace.folder,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+    def go(self, pairs: list[Pair]) -> Tally:
+        """Send the signals, let the run finish, and compare its results."""
+        self.run.trained_again()
+        try:
+            moments = sorted(self.rng.sample(MOMENTS, len(pairs)), key=MOMENTS.index)
+            for (step, most), pair in zip(moments, pairs, strict=True):
+                if not self.kill(step, self.rng.uniform(0, most), pair):
+                    break
+            self.finish()
+        except subprocess.TimeoutExpired:
+            self.tally.wrong.append("a run does not end")
+        finally:
+            if self.process is not None and self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+        if self.tally.good:
+            self.tally.survived = self.tally.kills.copy()
+        else:
+            print(self.tally, self.run.said(), sep="\n", flush=True)
+        return self.tally
 
-    def steps(self, process: subprocess.Popen[bytes]) -> set[str]:
-        """The kinds of steps that are running."""
-        kinds = set()
-        for child in psutil.Process(process.pid).children(recursive=True):
-            try:
-                command = child.cmdline()
-            except psutil.Error:  # the process has just ended
-                continue
-            if command[1:3] == ["-m", "snap"]:
-                kinds.add(command[4] if command[3] in ("job", "report") else command[3])
-        return kinds
+    def start(self, **variables: str) -> None:
+        self.process, self.disturbed = self.run.start(**variables), False
 
-    def kill(self, process: subprocess.Popen[bytes]) -> int:
-        """Kill the whole process group; return how many processes are left in this folder."""
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        end = time.time() + 5
-        while (left := self.workspace.alive()) and time.time() < end:
-            time.sleep(0.05)
-        return left
+    def kill(self, step: str, seconds: float, pair: Pair) -> bool:
+        """Kill once; False if the run has ended with success before."""
+        target, name = pair
+        number = signal.Signals[f"SIG{name}"]
+        if self.process is None:
+            self.start(SNAP_CHECKPOINT_SECONDS="0")
+        assert self.process is not None
+        process, victim = self.process, None
+        if self.run.reach(process, step, seconds):
+            victim = self.run.victim(process, target, self.rng)
+        if victim is None:
+            return self.ended() != 0
+        running = {step for _, step in self.run.jobs(process)}
+        try:
+            below = victim.children() if target == "shell" else []
+            os.killpg(process.pid, number) if target == "group" else victim.send_signal(number)
+        except (psutil.NoSuchProcess, ProcessLookupError):  # it has just ended
+            return True
+        self.disturbed = True
+        self.tally.kills[pair] += 1
+        self.tally.steps.update(running or {"start-up or between steps"})
+        if target == "shell":
+            if not psutil.wait_procs([victim], timeout=2)[1]:  # bash ignores QUIT
+                self.tally.left += still_running(below)
+        elif target != "job" and name != "PIPE" and pair != ("snakemake", "TERM"):
+            process.wait(60)
+        return process.poll() is None or self.ended() != 0
 
-    def forget_heartbeats(self) -> int:
-        beats = list(self.workspace.folder.glob("results/smoke/heartbeats/*.json"))
-        for beat in beats:
-            beat.unlink()
-        return len(beats)
+    def ended(self) -> int:
+        """The exit code of a run that has ended, or is about to."""
+        assert self.process is not None
+        code = self.process.wait(PATIENCE)
+        self.process = None
+        self.tally.left += self.run.left()
+        self.tally.under_way += self.run.under_way()
+        self.tally.finished_again += self.run.trained_again()
+        if code == 0 and differing(self.run.outcome(), self.expected):
+            self.tally.false_successes += 1
+        if code != 0 and not self.disturbed:
+            self.tally.wrong.append(f"an undisturbed run has failed with exit code {code}")
+        return code
 
-    def outcome(self) -> dict[str, bytes]:
-        contents: dict[str, bytes] = {}
-        for pattern in COMPARED:
-            contents |= self.workspace.files(pattern)
-        return contents
+    def finish(self) -> None:
+        """Let the run finish. Only one that was disturbed may fail."""
+        code = self.ended() if self.process is not None else None
+        if code != 0:
+            self.start()
+            self.ended()
+        off = differing(self.run.outcome(), self.expected)
+        self.tally.bytes_off += sum(off.values())
+        self.tally.wrong += [f"{name}: {count} bytes differ" for name, count in off.items()]
+        self.tally.wrong += self.run.faults()
 
 
-def differing(actual: dict[str, bytes], expected: dict[str, bytes]) -> int:
-    """The number of bytes that differ; all bytes of a missing or extra file count."""
+def still_running(processes: list[psutil.Process]) -> int:
+    """How many processes do not end within some seconds. A zombie has ended."""
     count = 0
-    for name in actual.keys() | expected.keys():
-        one, two = actual.get(name, b""), expected.get(name, b"")
-        count += sum(a != b for a, b in zip(one, two, strict=False)) + abs(len(one) - len(two))
+    for process in psutil.wait_procs(processes, timeout=10)[1]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            count += process.status() != psutil.STATUS_ZOMBIE
     return count
 
 
-def reach(run: Run, process: subprocess.Popen[bytes], step: str, within: float) -> bool:
-    """Wait for a step of this kind, then for `within` seconds; False if the run has ended."""
-    end = time.time() + PATIENCE
-    while step != "start" and process.poll() is None and time.time() < end:
-        if step in run.steps(process):
-            break
-        time.sleep(0.1)
-    try:
-        process.wait(within)
-    except subprocess.TimeoutExpired:
-        return True
-    return False
+def deck(rng: random.Random) -> Iterator[Pair]:
+    """Each pair of a target and a signal in random order, again and again."""
+    while True:
+        pairs = [(target, name) for target in TARGETS for name in SIGNALS]
+        rng.shuffle(pairs)
+        yield from pairs
 
 
-def disturb(run: Run, expected: dict[str, bytes], kills: int, rng: random.Random) -> Tally:
-    """Kill a run up to `kills` times, let it finish, and compare its files."""
-    tally, known, failed = Tally(), run.workspace.stored(), False
-    for step, most in sorted(rng.sample(MOMENTS, min(kills, len(MOMENTS))), key=MOMENTS.index):
-        process = run.start()
-        if not reach(run, process, step, rng.uniform(0, most)):
-            failed = process.returncode != 0
-            break
-        tally.steps.update(run.steps(process) or {"start-up or between steps"})
-        tally.outlived += run.kill(process)
-        tally.kills += 1
-        tally.under_way += run.forget_heartbeats()
-        now = run.workspace.stored()
-        tally.finished_again += sum(now.get(name) != inode for name, inode in known.items())
-        known = now
-    code = run.start().wait(PATIENCE)
-    now = run.workspace.stored()
-    tally.finished_again += sum(now.get(name) != inode for name, inode in known.items())
-    # A start that fails by itself, after a kill or at the end, counts as one kill not survived.
-    tally.survived = tally.kills if code == 0 and not failed else max(tally.kills - 1, 0)
-    tally.bytes_off = differing(run.outcome(), expected)
-    if not tally.good:
-        print(tally, run.output.read_text()[-3000:], sep="\n", flush=True)
-    return tally
+def undisturbed(place: Path) -> list[dict[str, bytes]]:
+    """The results of an undisturbed run of each experiment."""
+    runs = []
+    for number, experiment in enumerate(EXPERIMENTS):
+        run = Run(place / f"undisturbed{number}")
+        run.workspace.configure(experiment)
+        runs.append((run, run.start()))
+    for run, process in runs:
+        if process.wait(PATIENCE):
+            sys.exit(run.said())
+    return [run.outcome() for run, _ in runs]
 
 
 def main() -> int:
@@ -180,28 +216,36 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
     rng = random.Random(options.seed)
+    pairs = deck(rng)
     total = Tally()
-    with tempfile.TemporaryDirectory() as place:
-        begun = time.time()
-        untouched = Run(Path(place).resolve() / "untouched")
-        if untouched.start().wait(PATIENCE):
-            print(untouched.output.read_text()[-3000:])
-            return 1
-        expected = untouched.outcome()
-        print(f"untouched: {time.time() - begun:.0f} s, {len(expected)} files", flush=True)
-        while total.kills < options.kills:
-            run = Run(Path(place).resolve() / "killed")
-            tally = disturb(run, expected, options.kills - total.kills, rng)
-            for name, value in vars(tally).items():
-                setattr(total, name, getattr(total, name) + value)
-            print(f"{time.time() - begun:.0f} s: {total.kills} kills", flush=True)
-            if not tally.good or not tally.kills:
+    place = Path(tempfile.mkdtemp(prefix="snap-kill-")).resolve()
+    begun = time.monotonic()
+    expected = undisturbed(place)
+    files = len(expected[0])
+    print(f"undisturbed: {time.monotonic() - begun:.0f} s, {files} files", flush=True)
+    order, idle = [0, 1], 0
+    while total.good and total.kills.total() < options.kills and idle < 3:
+        run = Run(place / "killed")
+        for experiment in order:
+            open_kills = options.kills - total.kills.total()
+            count = min(rng.randint(3, MOST), open_kills)
+            if count == 0 or not total.good:
                 break
-    for step, count in total.steps.most_common():
-        print(f"killed during {step}: {count}")
+            run.workspace.configure(EXPERIMENTS[experiment])
+            tally = Sequence(run, expected[experiment], rng).go([next(pairs) for _ in range(count)])
+            idle = 0 if tally.kills else idle + 1
+            total.add(tally)
+            took = time.monotonic() - begun
+            print(f"{took:.0f} s: {total.kills.total()} kills", flush=True)
+        order.reverse()
     print(total)
-    return 0 if total.good and total.kills >= options.kills else 1
+    if total.good and total.kills.total() >= options.kills:
+        shutil.rmtree(place)
+        return 0
+    print(f"seed {options.seed}; the folder is kept: {place}")
+    return 1
 
 
 if __name__ == "__main__":

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,6 +102,70 @@ def test_a_folder_or_file_of_another_user_is_refused(tmp_path, place, monkeypatc
     assert files.load("key") is None
     assert "belongs to another user" in capsys.readouterr().err
     assert not path.exists()
+
+
+class Evil:
+    """An object whose pickle writes a file when it is read."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> object:
+        return Path.write_text, (self.trace, "executed")
+
+
+def as_another_user(act: Callable[[], object]) -> None:
+    """Do something in a process that belongs to another user."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            act()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
+@pytest.mark.parametrize("lure", ["a folder of theirs", "ours was open", "theirs behind a link"])
+def test_what_another_user_has_put_into_the_cache_is_not_executed(monkeypatch, capsys, lure):
+    """Their pickle has the right name and checksum, and would run a command."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        place = Path(name)
+        place.chmod(0o1777)
+        cache, trace = place / "cache", place / "trace"
+        monkeypatch.setattr(compiling.config, "CACHE_DIR", str(cache))
+        find, files = compiling.cache_folder.__wrapped__, compiling.Files("loop")
+        target = find()  # as it is named for this user
+        if lure == "ours was open":
+            cache.chmod(0o777)
+            target.chmod(0o777)
+        else:
+            shutil.rmtree(cache)
+        if lure == "theirs behind a link":
+            target = place / "theirs" / target.name
+            cache.symlink_to(place / "theirs")
+        monkeypatch.setattr(compiling, "cache_folder", lambda: target)
+
+        def plant() -> None:
+            target.mkdir(parents=True, exist_ok=True)
+            files.save("key", Evil(trace))
+
+        as_another_user(plant)
+        if lure == "ours was open":  # and is closed again, with their file in it
+            cache.chmod(0o700)
+            target.chmod(0o700)
+        monkeypatch.setattr(compiling, "cache_folder", find)
+        (planted,) = target.iterdir()
+        content = planted.read_bytes()
+        assert files.load("key") is None
+        assert "belongs to another user" in capsys.readouterr().err
+        assert not trace.exists()
+        pickle.loads(content[compiling.DIGEST :])
+        assert trace.exists(), "reading the file would have run the command"
 
 
 def test_a_cache_that_cannot_be_made_costs_a_warning(tmp_path, place, capsys):

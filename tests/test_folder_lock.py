@@ -19,7 +19,7 @@ FIRST, SECOND = 65533, 65534  # two users who may not look at one another's proc
 # What workflow/run.py does before it starts Snakemake, as a given user. The modules are imported
 # first, because they may be in a folder that is closed to other users.
 RUN = f"""
-import os, subprocess, sys
+import os, subprocess, sys, time
 from pathlib import Path
 sys.path.insert(0, {str(ROOT / "workflow")!r})
 import folder_lock, recover
@@ -27,6 +27,12 @@ user, then = int(sys.argv[1]), sys.argv[2]
 if user:
     os.setgroups([]), os.setgid(user), os.setuid(user)
 code = recover.main()
+if then == "train":
+    if code == 0:
+        os.close(os.open("training", os.O_CREAT | os.O_EXCL))
+        time.sleep(0.3)
+        os.remove("training")
+    sys.exit(code)
 if code == 0 and then != "end":
     Path(".snakemake/locks").mkdir(exist_ok=True)
     Path(".snakemake/locks/0.output.lock").touch()
@@ -165,6 +171,33 @@ def test_users_who_share_a_folder_take_turns(folder, start):
     code, said = second(folder, SECOND)
     assert code == 0, said
     assert second(folder, FIRST)[0] == 0
+
+
+@root_only
+def test_runs_that_two_users_start_at_once_never_train_at_once(folder):
+    """Whoever is refused is told by whom, and nobody takes the lock of another for stale."""
+    (folder / ".snakemake/locks").mkdir(parents=True)
+    for path in (folder / ".snakemake", folder / ".snakemake/locks"):
+        path.chmod(0o777)
+    (folder / ".snakemake/locks/0.output.lock").touch()  # of a run that was killed
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", RUN, str(user), "train"],
+            cwd=folder,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for user in (FIRST, SECOND) * 4
+    ]
+    said = [run.communicate(timeout=120)[1] for run in runs]
+    assert {run.returncode for run in runs} <= {0, 1}, said
+    assert any(run.returncode == 0 for run in runs)
+    for run, text in zip(runs, said, strict=True):
+        if run.returncode == 1:
+            assert "another run is active in this folder: " in text
+            assert text.count("snap: error: ") == 1
+        assert "Traceback" not in text
+    assert not (folder / "training").exists()
 
 
 @root_only

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from snap.pipeline import keeper
 from workspace import ROOT, SMOKE, Workspace
 
 
@@ -73,8 +74,7 @@ def test_only_a_run_counts_as_a_run(workspace):
     readers = [subprocess.Popen(command, cwd=folder) for command in commands]
     try:
         assert recover(folder).returncode == 0
-        (folder / ".snakemake/locks").mkdir(parents=True)
-        (folder / ".snakemake/locks/0.output.lock").touch()
+        lock(folder)
         done = recover(folder)
         assert (done.returncode, "removing its lock" in done.stderr) == (0, True)
     finally:
@@ -104,8 +104,7 @@ def test_the_program_of_a_process(monkeypatch, command, expected):
 
 def test_a_recorded_process_that_lives_is_active(workspace):
     """Another user's Snakemake cannot be seen to run in this folder, but it can be seen to live."""
-    (workspace.folder / ".snakemake/locks").mkdir(parents=True)
-    (workspace.folder / ".snakemake/locks/0.output.lock").touch()
+    lock(workspace.folder)
     record = {"run": "smoke", "host": socket.gethostname(), "slurm": None, "pid": os.getpid()}
     record |= {"started": time.time()}
     (workspace.folder / "results/smoke").mkdir(parents=True)
@@ -116,17 +115,72 @@ def test_a_recorded_process_that_lives_is_active(workspace):
     assert workspace.locked()
 
 
-def test_jobs_that_a_killed_run_has_left_are_stopped(workspace):
+@pytest.mark.parametrize(
+    "command",
+    [
+        "job table search.csv --run smoke --output search.csv",
+        "report tables pairs-MNIST --tables . --paper paper.yaml --config {} --output .",
+    ],
+    ids=["job", "report"],
+)
+def test_jobs_that_a_killed_run_has_left_are_stopped(workspace, command):
     """A job ends with its Snakemake, but not in every container or system."""
-    (workspace.folder / ".snakemake/locks").mkdir(parents=True)
-    (workspace.folder / ".snakemake/locks/0.output.lock").touch()
-    os.mkfifo(workspace.folder / "paper.yaml")  # the job waits for its content
-    command = [sys.executable, "-m", "snap", "job", "check", "--paper", "paper.yaml"]
-    command += ["--config", "{}", "--tables", ".", "--output", "out.json"]
-    job = subprocess.Popen(command, cwd=workspace.folder)
-    done = recover(workspace.folder)
-    assert (done.returncode, job.wait(timeout=10)) == (0, -signal.SIGKILL)
-    assert "snap: stopped jobs left by the killed run: 1\n" in done.stderr
+    lock(workspace.folder)
+    arguments = [sys.executable, "-m", "snap", *command.split()]
+    others = subprocess.Popen(arguments, cwd=workspace.folder)
+    environment = os.environ | {keeper.PARENTS: str(os.getpid())}
+    job = subprocess.Popen(arguments, cwd=workspace.folder, env=environment)
+    for process in (others, job):
+        process.send_signal(signal.SIGSTOP)  # it does not end by itself
+    try:
+        done = recover(workspace.folder)
+        assert (done.returncode, job.wait(timeout=10)) == (0, -signal.SIGKILL)
+        assert "snap: stopped jobs left by the killed run: 1\n" in done.stderr
+        assert others.poll() is None, "a command that a user has started goes on"
+    finally:
+        for process in (job, others):
+            process.kill()
+            process.wait()
+
+
+def test_files_that_a_killed_job_has_begun_are_removed(workspace):
+    """After a kill all of them, else those that nobody can be writing any more."""
+    paths = [
+        workspace.folder / folder / ".name.csv.abcd1234.part"
+        for folder in ("results/smoke/tables", "results/trials/00", "data/MNIST", "logs/smoke")
+    ]
+    mine = workspace.folder / "results/smoke/tables/name.csv.part"
+
+    def left(age: float) -> set[str]:
+        for path in [*paths, mine]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            os.utime(path, (time.time() - age,) * 2)
+        assert recover(workspace.folder).returncode == 0
+        return {path.name for path in [*paths, mine] if path.exists()}
+
+    assert left(age=60) == {paths[0].name, mine.name}
+    assert left(age=3600) == {mine.name}
+    lock(workspace.folder)
+    assert left(age=0) == {mine.name}
+
+
+def test_a_run_that_was_killed_just_now_is_cleaned_up_too(workspace, monkeypatch):
+    """It has left its locks after this one has looked whether there are any."""
+    monkeypatch.syspath_prepend(ROOT / "workflow")
+    import folder_lock
+    import recover
+
+    monkeypatch.chdir(workspace.folder)
+    monkeypatch.setattr(folder_lock, "take", lambda: lock(workspace.folder))
+    assert recover.main() == 0
+    assert not workspace.locked()
+
+
+def lock(folder) -> None:
+    """Lock a folder as Snakemake does."""
+    (folder / ".snakemake/locks").mkdir(parents=True)
+    (folder / ".snakemake/locks/0.output.lock").touch()
 
 
 @pytest.mark.parametrize(

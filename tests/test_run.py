@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +35,13 @@ with open("calls", "a") as file:
     file.write(json.dumps(sys.argv[1:]) + "\\n")
 sys.exit(int(os.environ["CODE"]))
 """
+# On SIGINT it starts a job, and waits until it ends.
+LATE = """
+import signal, subprocess, sys
+signal.signal(signal.SIGINT, lambda *_: sys.exit(subprocess.run(["sleep", "600"]).returncode != 0))
+print("ready", flush=True)
+signal.pause()
+"""
 
 
 class Run:
@@ -59,19 +68,21 @@ class Run:
     def __call__(
         self, *options: str, code: int = 0, **variables: str
     ) -> subprocess.CompletedProcess:
+        process = self.start(*options, CODE=str(code), **variables)
+        said = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, *said)
+
+    def start(self, *options: str, **variables: str) -> subprocess.Popen[str]:
         environment = {key: value for key, value in os.environ.items() if key != "CONFIG"}
-        environment |= {
-            "PYTHONPATH": f"{self.folder / 'stub'}{os.pathsep}{ROOT / 'src'}",
-            "CODE": str(code),
-            **variables,
-        }
-        return subprocess.run(
+        paths = f"{self.folder / 'stub'}{os.pathsep}{ROOT / 'src'}"
+        return subprocess.Popen(
             [sys.executable, "workflow/run.py", *options],
             cwd=self.folder,
-            env=environment,
-            capture_output=True,
+            env=environment | {"PYTHONPATH": paths, **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            start_new_session=True,
         )
 
     @property
@@ -203,6 +214,20 @@ def test_a_run_of_everything_ends_with_its_report(run, options, name):
     assert (failed.returncode, failed.stdout) == (1, "")
     report.unlink()
     assert run(*options).stdout == ""
+
+
+def test_a_job_that_starts_while_a_run_is_stopped_is_stopped_too(run):
+    """Snakemake would wait for it, which may take hours."""
+    (run.folder / "stub/snakemake/__main__.py").write_text(LATE)
+    process = run.start()
+    try:
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def test_make_run_makes_a_report(tmp_path):

@@ -24,7 +24,7 @@ from workspace import SMOKE, Make, until
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_job_stops_in_the_middle_of_a_trial(tmp_path, synthetic_root, threads, number):
     long = Trial("linear-linear", 1, 4, 0, dataset="Synthetic", experiment=Iid(10**6), hidden=64)
-    cell = {"trials": [long.text], "pairs": [(0.1, 0.1), (0.1, 0.2)]}
+    cell = {"trials": [long.text], "pairs": [(0.1, 0.1), (0.1, 0.2)], "then": []}
     spec = json.dumps({"engine": "cpu", "cells": [cell]})
     command = [sys.executable, "-m", "snap", "job", "search", "--spec", spec]
     command += ["--output", tmp_path / "out.csv", "--store", tmp_path / "trials"]

@@ -22,31 +22,39 @@ import folder_lock
 import psutil
 
 from snap.errors import SnapError
+from snap.files import BEGUN
+from snap.pipeline import keeper
 from snap.pipeline.alive import is_alive
 from snap.pipeline.cluster import queue
 from snap.pipeline.resources import slurm_job
 from snap.pipeline.status import read_plan
 
 LOCKS = Path(".snakemake/locks")
-SNAP_JOB = ["-m", "snap", "job"]  # after the interpreter
+SNAP = ["-m", "snap"]  # after the interpreter
+ABANDONED = 600  # seconds after which a file that was begun is not being written any more
 SILENCE = 120  # seconds without activity after which a run on another machine counts as dead
 
 
 def main() -> int:
-    locked = any(LOCKS.glob("*"))
     try:
-        refuse(active_run_here(locked))
+        refuse(active_run_here(is_locked()))
         folder_lock.take()
+        locked = is_locked()
         if locked:
             refuse(active_run_elsewhere())
     except SnapError as error:
         print(f"snap: error: {error}", file=sys.stderr)
         return 1
-    correct_future_times()
     if not locked:
+        tidy(ABANDONED)
         return 0
     print("snap: the last run was killed; removing its lock and continuing", file=sys.stderr)
-    if count := stop_jobs_here():
+    try:
+        count = stop_jobs_here()
+    except SnapError as error:
+        print(f"snap: error: {error}", file=sys.stderr)
+        return 1
+    if count:
         print(f"snap: stopped jobs left by the killed run: {count}", file=sys.stderr)
     for record in plan_records():
         if not record.get("slurm") or "ended" in record:
@@ -58,6 +66,7 @@ def main() -> int:
             return 1
         if count:
             print(f"snap: cancelled SLURM jobs left by the killed run: {count}", file=sys.stderr)
+    tidy(0)
     try:  # the effect of snakemake --unlock, which takes seconds to parse the rules
         shutil.rmtree(LOCKS)
     except OSError as error:
@@ -71,24 +80,31 @@ def refuse(holder: str | None) -> None:
         raise SnapError(f"another run is active in this folder: {holder}")
 
 
-def correct_future_times() -> None:
-    """Set the modification time of files dated in the future to the present.
+def is_locked() -> bool:
+    return any(LOCKS.glob("*"))
 
-    Such files exist if the clock was set back. Snakemake would treat everything made from them as
-    out of date. Changing times hides no change, because jobs compare the content of their input.
+
+def tidy(age: float) -> None:
+    """Remove files that a killed job has begun to write, and correct times in the future.
+
+    A file in which nothing was written for `age` seconds is not being written any more.
+    Files are dated in the future if the clock was set back. Snakemake would treat everything made
+    from them as out of date. Changing times hides no change, because jobs compare the content of
+    their input.
     """
     now = time.time()
-    future = [
-        path
-        for folder in ("results", "data")
-        for path in Path(folder).rglob("*")
-        if path.is_file() and path.lstat().st_mtime > now
-    ]
-    for path in future:
-        os.utime(path, (now, now))
+    future = 0
+    for folder in ("results", "data", "logs"):
+        for path in Path(folder).rglob("*"):
+            changed = path.lstat().st_mtime if path.is_file() else now
+            if path.match(f".*{BEGUN}") and changed <= now - age:
+                path.unlink(missing_ok=True)
+            elif changed > now and folder != "logs":
+                os.utime(path, (now, now))
+                future += 1
     if future:
         print(
-            f"snap: the clock was set back; {len(future)} files dated in the future were given the"
+            f"snap: the clock was set back; {future} files dated in the future were given the"
             " present time",
             file=sys.stderr,
         )
@@ -131,12 +147,25 @@ def program(command: Sequence[str]) -> str:
 
 def stop_jobs_here() -> int:
     """Kill the jobs on this machine that run in this folder and return their number."""
-    jobs = [process for process, command, _ in processes_here() if command[1:4] == SNAP_JOB]
+    jobs = [process for process, command, _ in processes_here() if is_job(process, command)]
     for process in jobs:
         with contextlib.suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(jobs, timeout=10)
+    for process in psutil.wait_procs(jobs, timeout=10)[1]:
+        if is_alive(process.pid, process.create_time()):
+            raise SnapError(
+                f"a job of the killed run does not end: {folder_lock.described(process)}; it may"
+                " wait for a disk that does not answer"
+            )
     return len(jobs)
+
+
+def is_job(process: psutil.Process, command: Sequence[str]) -> bool:
+    """Whether a process was started by a rule of the workflow."""
+    try:
+        return command[1:3] == SNAP and keeper.PARENTS in process.environ()
+    except psutil.Error:  # it has ended or belongs to another user
+        return False
 
 
 def processes_here() -> Iterator[tuple[psutil.Process, list[str], float]]:

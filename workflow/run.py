@@ -15,6 +15,7 @@ reads what `make run CONFIG=…` is given. A run of everything ends with the pat
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import os
 import re
@@ -23,6 +24,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +39,7 @@ from snap.pipeline.config import read
 from snap.pipeline.status import RUNNER, kept_words, state
 
 received: list[int] = []  # signals received that stop this run
+AGAIN = 2.0  # seconds after which jobs that have not ended are interrupted again
 
 
 def main(arguments: list[str]) -> int:
@@ -71,8 +74,9 @@ def main(arguments: list[str]) -> int:
             preexec_fn=partial(keeper.end_with_parent, os.getpid()),
         )
         if received:  # a signal that arrived before the process had started
-            interrupt_jobs()
+            interrupt([psutil.Process(process.pid)])
         code = process.wait()
+        signal.setitimer(signal.ITIMER_REAL, 0)
         if received or code < 0:
             what = f"Snakemake was killed by signal {-code}"
             if received:
@@ -183,16 +187,23 @@ def jobs_started_since(moment: float) -> bool:
 def stop(number: int, _: object) -> None:
     received.append(number)
     if number != signal.SIGINT:
-        interrupt_jobs()
+        interrupt(psutil.Process().children(recursive=True))
+    # Snakemake may just be starting a job, and would wait until it ends.
+    signal.signal(signal.SIGALRM, interrupt_jobs)
+    signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
 
 
-def interrupt_jobs() -> None:
-    """Send SIGINT to Snakemake and its jobs, as Ctrl-C does."""
-    for process in psutil.Process().children(recursive=True):
-        try:
+def interrupt_jobs(*_: object) -> None:
+    me = psutil.Process()
+    snakemake = me.children()
+    interrupt([process for process in me.children(recursive=True) if process not in snakemake])
+
+
+def interrupt(processes: Iterable[psutil.Process]) -> None:
+    """Send SIGINT, as Ctrl-C does."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGINT)
-        except psutil.NoSuchProcess:
-            continue
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from snap.errors import SnapError
 
+BEGUN = ".part"  # ends the hidden name of a file that is being written
 RECORD = re.compile(rb"[0-9a-f]{64}  ([^\n]*)\n")
 LOOKS = 100  # at a result that is being replaced
 
@@ -28,7 +29,7 @@ def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
     A file that need not survive a power cut can skip the flush: `durable` is False.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(BEGUN, f".{path.name}.", path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
