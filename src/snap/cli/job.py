@@ -21,6 +21,7 @@ TRAINING = {
     "sequential": "snap.pipeline.jobs",
     "ladder": "snap.pipeline.ladder",
     "portrait": "snap.pipeline.portrait",
+    "control": "snap.pipeline.controls",
 }
 
 
