@@ -27,7 +27,7 @@ from snap.pipeline.sequences import (
     tasks_of,
     write_beside,
 )
-from snap.pipeline.training import Workplace, train_missing, write_ledger
+from snap.pipeline.training import Workplace, log, run_trials, train_missing, write_ledger
 from snap.trial import Iid, Trial
 
 Choice = tuple[str, Trial]  # the way in which it was chosen, and the trial
@@ -41,6 +41,7 @@ class Trainer:
         self.engine, self.place = engine, place
         self.results: dict[Trial, Row] = {}
         self.trained: set[Trial] = set()
+        self.recorded: list[Row] = []
 
     def train(self, trials: Iterable[Trial], needs: Sequence[str]) -> None:
         wanted = list(dict.fromkeys(trials))
@@ -49,10 +50,34 @@ class Trainer:
             self.results |= zip(wanted, rows, strict=True)
             self.trained |= new
 
+    def recruit(self, trials: Sequence[Trial]) -> dict[Trial, Row]:
+        """How many hidden units have consolidated at the end of each trial.
+
+        The store does not keep weights, so these trials are trained again.
+        """
+        from snap.engines import settle
+
+        wanted = list(dict.fromkeys(trials))
+        if not wanted:
+            return {}
+        engine, device = settle(self.engine, "auto", wanted, log, record=True)
+        log(f"{len(wanted)} trials again with engine {engine} on {device}, for their weights")
+        results = run_trials(wanted, len(wanted), engine, device, self.place, record=True)
+        self.recorded += [vars(result) for result in results]
+        return {
+            result.trial: {
+                name: result.history[-1]["weights"]["hidden"][name]
+                for name in ("consolidated", "units")
+            }
+            for result in results
+            if result.diverged is None
+        }
+
     def write_ledger(self) -> None:
         if self.place.ledger is not None:
             new = [self.results[trial] for trial in self.trained]
-            write_ledger(self.place.ledger, self.results.values(), new)
+            results = [*self.results.values(), *self.recorded]
+            write_ledger(self.place.ledger, results, [*new, *self.recorded])
 
 
 def control(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
@@ -75,6 +100,9 @@ def control(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -
             (_who(spec, way, trial, trainer.results[trial]), trial, trainer.results[trial])
             for way, trial in chosen
         ]
+    watched = [t for way, t in chosen if way == IID and t.seed == spec["recruits"]]
+    recruited = trainer.recruit(watched)
+    found = [(who | recruited.get(trial, {}), trial, result) for who, trial, result in found]
     _write(output, searched, found)
     trainer.write_ledger()
 

@@ -60,6 +60,11 @@ class Method:
         """Whether it is also chosen by the sequence."""
         return bool(self.learner) and self.section != JOINT
 
+    @property
+    def recruits(self) -> bool:
+        """Whether its hidden neurons consolidate, so that they can be counted at every λ."""
+        return self.section == PLAIN and self.configuration.startswith("sigmoid-")
+
 
 def sections(plan: Plan) -> dict[str, Mapping[str, Any]]:
     """The sections of the controls that are run; none in a run without controls."""

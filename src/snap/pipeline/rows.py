@@ -48,8 +48,8 @@ CONSOLIDATION = (
 ).split(",")
 CONTROLS = (
     "control,learner,dataset,configuration,protocol,lambda,eta,alpha,amount,chosen,seed,accuracy,"
-    "average_accuracy,forgetting,forgetting_known,forgetting_own,samples,weights,stored,diverged,"
-    "trial"
+    "average_accuracy,forgetting,forgetting_known,forgetting_own,samples,weights,stored,consolidated,"
+    "units,diverged,trial"
 ).split(",")
 CONTROLS_SEARCH = (
     "control,learner,dataset,configuration,protocol,lambda,eta,alpha,amount,chosen,seed,split,"

@@ -98,6 +98,7 @@ def control(plan: Plan, method: Method) -> str:
             for cell in own
         ],
         joint=plan.config["iid"]["epochs"] if method.section == methods.JOINT else None,
+        recruits=plan.seeds("sequential")[0] if method.recruits else None,
         means=None if method.learner else _means(plan, method.dataset),
     )
 

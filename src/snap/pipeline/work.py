@@ -147,14 +147,15 @@ def _control(plan: Plan, method: Method) -> Work:
         "sequential": seeds * chosen + finals * (len(own) + bool(chosen)),
         "iid": finals * len(own) if method.section == methods.JOINT else 0,
     }
+    recruits = len(own) if method.recruits else 0
     where = {"dataset": method.dataset, "method": method.name}
     # The final runs have the trials of the paper's own methods.
     new = dict(counts)
     if method.section in (methods.PLAIN, methods.JOINT):
-        new |= {"sequential": seeds * chosen, "iid": 0}
+        new |= {"sequential": seeds * chosen + recruits, "iid": 0}
     cost = sum(count * _samples(plan, stage, method.dataset) for stage, count in new.items())
     cost *= (own[0].hidden if own else 0) * SECONDS_PER_WEIGHT_ROW
-    return where | {"trials": sum(counts.values()), "cost": cost}
+    return where | {"trials": sum(counts.values()) + recruits, "cost": cost}
 
 
 def _samples(plan: Plan, stage: str, dataset: str) -> float:
