@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from snap.numbers import number_text
 from snap.pipeline import methods, specs
 from snap.pipeline.controls import final_trials, searched_trials
 from snap.pipeline.methods import CLASS_MEANS, Method
 from snap.pipeline.plan import Cell, Plan
-from snap.pipeline.row_trials import fingerprints
+from snap.pipeline.row_trials import fingerprints, key
 from snap.pipeline.rows import Row
 from snap.trial import Iid, Trial
 
@@ -24,7 +24,6 @@ def entries(
 ) -> dict[str, Entries]:
     """The entries of each table of the controls, and those that the plan expects."""
     expected: dict[str, set[Entry]] = {"controls": set(), "controls_search": set()}
-    sequences: set[Entry] = set()
     names: dict[str, Trial] = {}
 
     def name(method: Method, way: str, trial: Trial) -> Entry:
@@ -44,24 +43,21 @@ def entries(
         for way, trial in chosen:
             if spec["joint"] is not None:
                 trial = dataclasses.replace(trial, experiment=Iid(spec["joint"]))
-            entry = name(method, way, trial)
-            expected["controls"].add(entry)
-            if spec["joint"] is None:
-                sequences.add(entry)
+            expected["controls"].add(name(method, way, trial))
     found = {
         table: {_entry(row, names) for row in tables[table]}
         for table in ("controls", "controls_search")
     }
-    keys = {
-        _key(row)
+    sequences = {
+        key(row)
         for row in tables["controls"]
         if row["control"] != methods.JOINT and row["accuracy"] != ""
     }
-    with_curve = {key for key in keys if key[0] != CLASS_MEANS}
+    with_curve = {name for name in sequences if name[0] != CLASS_MEANS}
     return {
         **{table: (found[table], expected[table]) for table in expected},
-        "controls_matrix": ({_key(row) for row in tables["controls_matrix"]}, keys),
-        "controls_curve": ({_key(row) for row in tables["controls_curve"]}, with_curve),
+        "controls_matrix": ({key(row) for row in tables["controls_matrix"]}, sequences),
+        "controls_curve": ({key(row) for row in tables["controls_curve"]}, with_curve),
     }
 
 
@@ -81,12 +77,3 @@ def _entry(row: Row, names: Mapping[str, Trial]) -> Entry:
     trained = names.get(row["trial"])
     what = trained.text if trained else row["trial"] or row["configuration"]
     return row["control"], row["dataset"], what, row["chosen"]
-
-
-KEY: Sequence[str] = (
-    "control learner dataset configuration lambda eta alpha amount chosen seed".split()
-)
-
-
-def _key(row: Row) -> Entry:
-    return tuple(row[name] for name in KEY)

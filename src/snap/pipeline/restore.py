@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from snap.controls import KINDS
 from snap.data.datasets import checksum
 from snap.errors import SnapError
 from snap.files import unpacked, write_atomically
@@ -25,7 +26,7 @@ from snap.pipeline.layout import READINGS
 from snap.pipeline.plan import Plan
 from snap.pipeline.provenance import RESTORED, read_restored
 from snap.pipeline.published import damaged
-from snap.pipeline.row_trials import key, number, trial_of
+from snap.pipeline.row_trials import key, number, trial_of, trial_of_control
 from snap.pipeline.rows import Row
 from snap.pipeline.trial_store import TrialStore
 from snap.trial import SEMANTICS, Trial
@@ -88,7 +89,7 @@ def _provenance(published: Path) -> dict[str, Any]:
 
 def _trials(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
     """Every trial in the tables, with its engine and its result; those with a history first."""
-    sequences = _sequences(tables)
+    sequences = _sequences(tables / "matrix.csv", tables / "curve.csv")
     for row in _rows(tables / "sequential.csv"):
         yield *trial_of(plan, "sequential", row), _outcome(row) | sequences[key(row)]
     histories: dict[str, list[Row]] = {}
@@ -104,6 +105,18 @@ def _trials(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
         yield *trial_of(plan, "iid", rows[-1]), _outcome(rows[-1]) | {"history": points}
     for row in _rows(tables / "search.csv"):
         yield *trial_of(plan, "search", row), _outcome(row)
+    if any(tables.glob("controls.csv*")):  # runs published before the controls have none
+        yield from _of_controls(plan, tables)
+
+
+def _of_controls(plan: Plan, tables: Path) -> Iterator[tuple[Trial, str, Row]]:
+    """Every trial of the controls that is not one of the paper's methods."""
+    sequences = _sequences(tables / "controls_matrix.csv", tables / "controls_curve.csv")
+    for row in _rows(tables / "controls.csv"):
+        if row["control"] in KINDS:
+            yield *trial_of_control(plan, row), _outcome(row) | sequences[key(row)]
+    for row in _rows(tables / "controls_search.csv"):
+        yield *trial_of_control(plan, row), _outcome(row)
 
 
 def _outcome(row: Row) -> Row:
@@ -115,7 +128,7 @@ def _outcome(row: Row) -> Row:
     return outcome
 
 
-def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
+def _sequences(matrices: Path, curves: Path) -> dict[tuple[str, ...], Row]:
     """The matrix and the history of every sequential trial."""
     sequences: dict[tuple[str, ...], Row] = {}
 
@@ -123,7 +136,7 @@ def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
         empty: Row = {"matrix": [], "epochs_per_task": [], "reached": [], "history": []}
         return sequences.setdefault(key(row), empty)
 
-    for row in _rows(tables / "matrix.csv"):
+    for row in _rows(matrices):
         sequence = of(row)
         for column, name in MATRICES.items():
             if row.get(column):
@@ -134,7 +147,7 @@ def _sequences(tables: Path) -> dict[tuple[str, ...], Row]:
         if row["epochs"]:
             sequence["epochs_per_task"].append(int(row["epochs"]))
             sequence["reached"].append(row["reached"] == "True")
-    for row in _rows(tables / "curve.csv"):
+    for row in _rows(curves):
         tasks = [number(value) for name, value in row.items() if name.startswith("task") and value]
         point = {"task": int(row["training"]), "epoch": int(row["epoch"]), "tasks": tasks}
         point |= {"accuracy": number(row["accuracy"]), "samples": int(row["samples"])}

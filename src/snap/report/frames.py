@@ -23,6 +23,7 @@ from snap.pipeline.layout import READINGS
 Frame: TypeAlias = pd.DataFrame
 TEXT_COLUMNS = (
     "run learner dataset configuration protocol split trial status classes switch layer quantity"
+    " control chosen"
 ).split()
 CELL = ["learner", "dataset", "configuration", "lambda"]
 
