@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from snap.class_means import NEAREST
 from snap.controls import KINDS, Control
 from snap.data.datasets import record
 from snap.errors import SnapError
@@ -109,8 +108,7 @@ def find(plan: Plan, dataset: str, name: str) -> Method:
 
 def nearest(plan: Plan) -> list[str]:
     """The ways in which class means are compared."""
-    given = sections(plan).get(CLASS_MEANS, {})
-    return list(given.get("nearest", NEAREST))
+    return list(sections(plan)[CLASS_MEANS]["nearest"])
 
 
 def cells(plan: Plan, method: Method) -> list[Cell]:

@@ -27,11 +27,13 @@ NO_CONTROLS = "Controls were not part of this run."
 
 def control_rows(tables: Tables) -> Frame:
     """The table of the controls; without rows if the run has none."""
-    if "controls" not in tables.names:  # published before there were controls
+    # Results that were published before there were controls do not have the table.
+    frame = tables.table("controls") if "controls" in tables.names else pd.DataFrame()
+    if frame.empty:
         return pd.DataFrame(columns=["run", *CONTROLS, "size"])
-    frame = tables.table("controls").fillna({"learner": "", "chosen": "", "control": ""})
-    whole = frame["control"].map(lambda name: name in KINDS and KINDS[name].whole)
-    return frame.assign(size=frame["amount"].where(whole.astype(bool)))
+    sized = [name for name, kind in KINDS.items() if kind.whole]
+    sizes = frame["amount"].where(frame["control"].isin(sized))
+    return frame.fillna({"learner": "", "chosen": ""}).assign(size=sizes)
 
 
 def summary(tables: Tables) -> Frame:

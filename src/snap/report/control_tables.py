@@ -48,31 +48,34 @@ def methods(
             "Accuracy over all classes and forgetting after the last task, at the λ with the"
             " highest accuracy. First with the rate that is best on i.i.d. data, as in the paper; a"
             " penalty has nothing to protect there, and its smallest strength is taken. Then with"
-            " what is best by accuracy after the sequence, on held-out training samples. Numbers"
-            " kept are those kept of earlier tasks besides the weights: a pixel, a label and what"
-            " is known of a weight count as one each. Mean over seeds ± half the range."
+            " what is best by accuracy after the sequence, on held-out training samples. The"
+            " numbers are those kept of earlier tasks besides the weights"
+            f"{_weights(found)}: a pixel, a label and what is known of a weight count as one each."
+            " Mean over seeds ± half the range."
             f" {run_words(config)}"
         ),
         columns(
             "Method",
             "Keeps",
-            "Numbers kept",
-            "Weights",
+            "Numbers",
             *("λ", "Accuracy", "Forgetting"),
-            *("Sequence: λ", "Sequence: accuracy", "Sequence: forgetting"),
+            *("… by sequence: λ", "… accuracy", "… forgetting"),
         ),
         tuple(_row(group) for group in groups),
     )
 
 
+def _weights(found: Frame) -> str:
+    most = found["weights"].max() if len(found) else 0
+    return f" of the network, which are {int(most):,}" if most else ""
+
+
 def _row(group: Frame) -> tuple[Cell, ...]:
     first = group.iloc[0]
-    stored, weights = (
-        Cell(f"{int(first[key]):,}", f"${int(first[key])}$", float(first[key]))
-        for key in ("stored", "weights")
-    )
+    count = int(first["stored"])
+    stored = Cell(f"{count:,}", f"${count}$", float(count))
     parts = [_chosen(group[group["chosen"].isin(chosen)]) for chosen in ((IID, ""), (SEQUENCE,))]
-    return plain(first["label"]), plain(first["keeps"]), stored, weights, *itertools.chain(*parts)
+    return plain(first["label"]), plain(first["keeps"]), stored, *itertools.chain(*parts)
 
 
 def _chosen(rows: Frame) -> tuple[Cell, ...]:

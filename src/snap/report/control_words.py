@@ -62,7 +62,8 @@ def _of_layers(answers: Answers) -> list[str]:
     parts = []
     over = answers.over_random()
     if over is not None:
-        parts.append(f"learning in the hidden layer adds {_points(over)}")
+        verb = "adds" if over >= 0 else "costs"
+        parts.append(f"learning in the hidden layer {verb} {_points(abs(over))}")
     lead, random = answers.lead(), answers.lead_random()
     if lead is not None and random is not None:
         survives = "survives" if random > ALIKE else "does not survive"
