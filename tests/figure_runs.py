@@ -60,10 +60,55 @@ def rows(cells=CELLS, datasets=DATASETS, lambdas=(OTHER, BEST)) -> dict[str, lis
                 | {"step": step, "switch": switch, "protocol": "reference", "alpha": 0.005}
                 | {"seed": 0, "iid_accuracy": 0.9, "sequential_accuracy": 0.2, "forgetting": 0.9}
             )
+    merged["controls"] = controls(cells, datasets, lambdas)
     for state in merged["consolidation"]:
         state |= {f"p{p}": p / 100 for p in (0, 5, 25, 50, 75, 95, 100)}
         state |= {"consolidated": 3 if state["samples"] > 10 else 0, "units": 5}
     return merged
+
+
+# control, learner, configuration, amount; accuracy and forgetting on MNIST
+METHODS = [
+    ("plain", "hebbian", "sigmoid-sigmoid-neuron", None, 0.80, 0.06),
+    ("plain", "hebbian", "linear-linear", None, 0.55, 0.34),
+    ("plain", "sgd", "linear-linear", None, 0.19, 0.99),
+    ("random-hidden", "hebbian", "linear-linear", None, 0.70, 0.12),
+    ("random-hidden", "hebbian", "sigmoid-sigmoid-neuron", None, 0.72, 0.11),
+    ("random-hidden", "hebbian", "sigmoid-sigmoid-synapse", None, 0.71, 0.11),
+    ("random-hidden", "hebbian", "exponential-exponential-neuron", None, 0.70, 0.12),
+    ("mask", "sgd", "linear-linear", None, 0.51, 0.46),
+    ("mask", "sgd", "sigmoid-sigmoid-neuron", None, 0.5, 0.45),
+    *(("replay", "sgd", "linear-linear", n, a, 0.98 - a) for n, a in ((100, 0.71), (500, 0.84))),
+    ("replay", "hebbian", "linear-linear", 100, 0.66, 0.2),
+    ("ewc", "sgd", "linear-linear", 10, 0.2, 0.98),
+    ("si", "sgd", "linear-linear", 0.1, 0.2, 0.97),
+    ("joint", "hebbian", "sigmoid-sigmoid-neuron", None, 0.79, None),
+    ("joint", "sgd", "linear-linear", None, 0.95, None),
+    ("class-means", None, "angle", None, 0.82, 0.09),
+]
+
+
+def controls(cells, datasets, lambdas) -> list[dict]:
+    """The controls that are possible with these cells."""
+    made = []
+    for place, dataset in enumerate(datasets):
+        for control, learner, name, amount, accuracy, forgetting in METHODS:
+            if learner is not None and (learner, name) not in cells:
+                continue
+            who = {"control": control, "learner": learner, "dataset": dataset}
+            who |= {"configuration": name, "amount": amount, "weights": 50816}
+            who |= {"stored": 785 * (amount or 0) if control == "replay" else 0, "samples": 60000}
+            ways = ("iid", "sequence") if control not in ("joint", "class-means") else ("iid",)
+            for way in ways:
+                for lambda_ in lambdas if learner == "hebbian" else (None,):
+                    for seed in (0, 1):
+                        shift = 0.01 * seed - 0.05 * place + 0.02 * (way == "sequence")
+                        row = {"lambda": lambda_, "chosen": way, "seed": seed, "alpha": 0.01}
+                        row |= {"accuracy": accuracy + shift, "forgetting": forgetting}
+                        if control == "plain" and name.startswith("sigmoid") and seed == 0:
+                            row |= {"consolidated": int(2 * lambda_), "units": 64}
+                        made.append(who | row)
+    return made
 
 
 def diverged() -> dict[str, list[dict]]:

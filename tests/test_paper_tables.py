@@ -80,6 +80,10 @@ def test_names_need_no_heavy_import_and_include_pairs_of_every_dataset():
         "metrics-FashionMNIST",
         "transfer-MNIST",
         "transfer-FashionMNIST",
+        "controls-MNIST",
+        "controls-FashionMNIST",
+        "control-questions",
+        "recruitment",
         "notation",
     ]
     code = (

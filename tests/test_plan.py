@@ -354,5 +354,5 @@ def test_the_defaults_of_the_schema_equal_config_yaml():
         key: CONFIG[key] for key in ("datasets", "configurations", "lambdas", "grids", "sgd")
     }
     minimal |= {"search": {"grid": "text"}, "iid": {}, "sequential": {}}
-    minimal |= {"readings": CONFIG["readings"]}
+    minimal |= {"readings": CONFIG["readings"], "controls": CONFIG["controls"]}
     assert load(minimal).config == load(CONFIG).config

@@ -1,4 +1,4 @@
-# Results that are not in the paper: the ladder between its readings, and portraits of weights.
+# Results that are not in the paper: the ladder between its readings, portraits of weights, and controls.
 
 
 use rule search as ladder with:
@@ -43,3 +43,30 @@ use rule search as portrait with:
     params:
         step="portrait",
         spec=portrait_spec,
+
+
+# What the results are compared with. The paper's own methods among them take finished trials from the
+# store, so they wait for the jobs that train these.
+use rule search as control with:
+    input:
+        STAMP,
+        results=control_selections,
+        after=control_after,
+    output:
+        result=CONTROL,
+        search=CONTROL_SEARCH,
+        matrix=CONTROL_MATRIX,
+        curve=CONTROL_CURVE,
+    log:
+        text=log_of(CONTROL),
+        ledger=ledger_of(CONTROL),
+    benchmark:
+        benchmark_of(CONTROL)
+    group:
+        batch_of("control")
+    resources:
+        batch=batch_file_of("control"),
+        unusable_gpu="cpu",
+    params:
+        step="control",
+        spec=control_spec,

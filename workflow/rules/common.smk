@@ -11,7 +11,7 @@ from snakemake_interface_executor_plugins.settings import DeploymentMethod
 from snap.errors import SnapError
 from snap.files import digest, write_atomically
 from snap.learners import LEARNERS
-from snap.pipeline import keeper, reduced, specs
+from snap.pipeline import keeper, methods, reduced, specs
 from snap.pipeline.cluster.settings import settings
 from snap.pipeline.readings import load_all
 from snap.pipeline.work import STAGES, core_hours, slurm_job_names, work_of
@@ -48,6 +48,10 @@ LADDER = f"{RUN}/ladder/{FAMILY}.csv"
 PORTRAIT = f"{RUN}/portrait/{{dataset}}.csv"
 WEIGHTS = f"{RUN}/portrait/{{dataset}}.npz"
 SNAPSHOTS = f"{RUN}/portrait/{{dataset}}.snapshots.npz"
+CONTROL = f"{RUN}/control/{{dataset}}/{{method}}.csv"
+CONTROL_SEARCH = f"{RUN}/control/{{dataset}}/{{method}}.search.csv"
+CONTROL_MATRIX = f"{RUN}/control/{{dataset}}/{{method}}.matrix.csv"
+CONTROL_CURVE = f"{RUN}/control/{{dataset}}/{{method}}.curve.csv"
 TABLE = f"{RUN}/tables/{{table}}.csv"
 CHECKED = f"{RUN}/checked.json"
 FIGURE = f"{RUN}/figures/{{figure}}.{{form}}"
@@ -61,6 +65,7 @@ TRAINED = {
     "sequential": SEQUENTIAL,
     "ladder": LADDER,
     "portrait": PORTRAIT,
+    "control": CONTROL,
 }
 
 # Define `snap` for shell commands. A conda environment imports the package from this folder;
@@ -94,6 +99,7 @@ wildcard_constraints:
     seed=r"\d+",
     table="[a-z_]+",
     figure="[A-Za-z-]+",
+    method="[a-z0-9-]+",
 
 
 def here(path):
@@ -146,6 +152,10 @@ def parts_of(run):
         "curve": paths(run, CURVE, "sequential"),
         "ladder": paths(run, LADDER, "ladder"),
         "consolidation": paths(run, PORTRAIT, "portrait"),
+        "controls": paths(run, CONTROL, "control"),
+        "controls_search": paths(run, CONTROL_SEARCH, "control"),
+        "controls_matrix": paths(run, CONTROL_MATRIX, "control"),
+        "controls_curve": paths(run, CONTROL_CURVE, "control"),
     }
 
 

@@ -182,6 +182,41 @@ def portrait_spec(wildcards):
     return specs.portrait(plan_of(wildcards), wildcards.dataset)
 
 
+def method_of(wildcards):
+    return methods.find(plan_of(wildcards), wildcards.dataset, wildcards.method)
+
+
+def control_spec(wildcards):
+    return specs.control(plan_of(wildcards), method_of(wildcards))
+
+
+def control_selections(wildcards):
+    """The pairs that were selected for the paper's cells; none if the control has its own search."""
+    method = method_of(wildcards)
+    if method.own_search:
+        return []
+    return [
+        SELECT.format(run=wildcards.run, **vars(cell), lambda_text=cell.lambda_text)
+        for cell in methods.cells(plan_of(wildcards), method)
+    ]
+
+
+def control_after(wildcards):
+    """The final results whose trials are also those of a control."""
+    method = method_of(wildcards)
+    stages = {
+        methods.PLAIN: {"sequential": SEQUENTIAL},
+        methods.JOINT: {"sequential": SEQUENTIAL, "iid": IID},
+    }
+    family = method.learner, method.dataset, method.configuration
+    return [
+        pattern.format(run=wildcards.run, **work)
+        for stage, pattern in stages.get(method.section, {}).items()
+        for work in work_of(plan_of(wildcards), stage)
+        if (work["learner"], work["dataset"], work["configuration"]) == family
+    ]
+
+
 def tables_of_readings(wildcards):
     """The tables of the other readings, which the main run's tables quote."""
     return collect(TABLE, run=OTHERS if wildcards.run == MAIN else [], table=TABLES)

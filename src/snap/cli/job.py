@@ -19,6 +19,7 @@ TRAINING = {
     "sequential": "snap.pipeline.jobs",
     "ladder": "snap.pipeline.ladder",
     "portrait": "snap.pipeline.portrait",
+    "control": "snap.pipeline.controls",
 }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from snap.errors import SnapError
 from snap.metrics import best
 from snap.numbers import number_text
+from snap.pipeline import control_check
 from snap.pipeline.jobs import best_eta, optimum
 from snap.pipeline.plan import Cell, Pair, Plan
 from snap.pipeline.row_trials import fingerprints, key, number
@@ -76,6 +77,12 @@ def _faults(plan: Plan, tables: Rows) -> Iterable[str]:
     portrayed = {"|".join(key(row)) for row in tables["consolidation"]}
     yield from _compare("consolidation", portrayed, set(_portraits(plan, tables["sequential"])))
 
+    def pair_of(cell: Cell) -> Row:
+        return dict(zip(("eta", "alpha"), pairs[_key_of(cell)], strict=True))
+
+    for name, (found, wanted) in control_check.entries(plan, tables, pair_of).items():
+        yield from _compare(name, map("|".join, found), map("|".join, wanted))
+
 
 def _searched(plan: Plan, cell: Cell, rows: Iterable[Row]) -> list[Pair]:
     """The pairs that the search of a cell tries; some depend on the results of others."""
@@ -102,7 +109,12 @@ def _compare(table: str, actual: Iterable[str], expected: Iterable[str]) -> Iter
 
 def _repeated(tables: Rows) -> Iterable[str]:
     """Tables that contain a trial, or the pair of a cell, more than once."""
-    for name, of in (("search", _trial), ("selected", _cell_key), ("sequential", _trial)):
+    for name, of in (
+        ("search", _trial),
+        ("selected", _cell_key),
+        ("sequential", _trial),
+        ("controls", _entry),
+    ):
         repeated = len(tables[name]) - len({of(row) for row in tables[name]})
         if repeated:
             yield f"{name} has {repeated} repeated rows"
@@ -110,6 +122,10 @@ def _repeated(tables: Rows) -> Iterable[str]:
 
 def _trial(row: Row) -> CellKey:
     return (row["trial"],)
+
+
+def _entry(row: Row) -> CellKey:
+    return row["control"], row["dataset"], row["configuration"], row["chosen"], row["trial"]
 
 
 def _texts(trials: Iterable[Trial]) -> set[str]:

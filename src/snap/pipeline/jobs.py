@@ -20,10 +20,11 @@ from snap.pipeline.rows import (
     read_rows,
     write_rows,
 )
+from snap.pipeline.sequences import curve_columns, curve_rows, matrix_rows, outcome, write_beside
 from snap.pipeline.shapes import SPECS, check, given_text
 from snap.pipeline.training import Workplace, train
 from snap.reading import parse_json
-from snap.trial import Sequential, Trial
+from snap.trial import Trial
 
 # The fields of a kept result that the sequential step needs. Trials that lack one, because an older
 # version kept them, are trained again.
@@ -175,34 +176,20 @@ def iid(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> No
 
 def sequential(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
     """Train tasks in sequence with the selected pairs; write outcomes, matrices and curves."""
-    from snap import metrics  # imports numpy, which the other steps do not need for kept trials
-
     trials = final_trials(spec, inputs)
-    outcomes, cells, points = [], [], []
-    tasks = max((len(_tasks(Trial.parse(c["trials"][0]))) for c in spec["cells"]), default=0)
     results = train(trials, spec["engine"], place, needs=SEQUENCE)
+    outcomes: list[Row] = []
+    cells: list[Row] = []
+    points: list[Row] = []
     for trial, result in zip(trials, results, strict=True):
         who = identity(trial, result["engine"])
-        outcome = who | {key: result[key] for key in ("accuracy", "samples", "diverged")}
-        outcomes.append(outcome | (metrics.of_sequence(result) or {}))
-        epochs, reached = result["epochs_per_task"], result["reached"]
-        limited = zip(result["matrix_known"], result["matrix_own"], strict=True)
-        for after, (row, known_own) in enumerate(zip(result["matrix"], limited, strict=True)):
-            values = zip(_tasks(trial), row, *known_own, strict=True)
-            for task, (classes, value, known, own) in enumerate(values, start=1):
-                cell = {"after": after, "task": task, "accuracy": value}
-                cell |= {"accuracy_known": known, "accuracy_own": own}
-                cell["classes"] = "+".join(map(str, classes))
-                if task == after:
-                    cell |= {"epochs": epochs[after - 1], "reached": reached[after - 1]}
-                cells.append(who | cell)
-        for point in result["history"]:
-            by_task = {f"task{n}": value for n, value in enumerate(point["tasks"], start=1)}
-            points.append(who | point | {"training": point["task"]} | by_task)
+        outcomes.append(outcome(who, result))
+        cells += matrix_rows(who, trial, result)
+        points += curve_rows(who, result)
     write_rows(output, SEQUENTIAL, outcomes)
-    write_rows(output.with_name(f"{output.stem}.matrix.csv"), MATRIX, cells)
-    columns = [*CURVE, *(f"task{n}" for n in range(1, tasks + 1))]
-    write_rows(output.with_name(f"{output.stem}.curve.csv"), columns, points)
+    write_beside(output, "matrix", MATRIX, cells)
+    asked = [Trial.parse(text) for cell in spec["cells"] for text in cell["trials"]]
+    write_beside(output, "curve", curve_columns(CURVE, asked), points)
 
 
 def final_trials(spec: Row, selected: Sequence[Path]) -> list[Trial]:
@@ -214,8 +201,3 @@ def final_trials(spec: Row, selected: Sequence[Path]) -> list[Trial]:
             eta = float(row["eta"]) if row["eta"] else None
             trials += [with_pair(text, eta, float(row["alpha"])) for text in cell["trials"]]
     return trials
-
-
-def _tasks(trial: Trial) -> tuple[tuple[int, ...], ...]:
-    assert isinstance(trial.experiment, Sequential)
-    return trial.experiment.tasks

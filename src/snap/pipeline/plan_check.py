@@ -8,6 +8,7 @@ from snap.data import datasets
 from snap.engines import CHOICES
 from snap.errors import SnapError, printable
 from snap.learners import LEARNERS
+from snap.pipeline import methods
 from snap.protocol import Protocol
 from snap.trial import Configuration
 
@@ -60,6 +61,7 @@ def check(plan: Plan) -> None:
         ("portraits", config["portraits"]),
     ):
         named_key(key, lambda at=given: [Configuration.parse(name) for name in at])
+    named_key("controls", lambda: methods.check(plan))
 
 
 def _check_size(plan: Plan) -> None:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from snap.controls import KINDS
 from snap.errors import SnapError, printable
 from snap.files import packed, read_regular, unpack
 from snap.numbers import parse_number, parse_whole
 from snap.pipeline.plan import Plan
-from snap.pipeline.row_trials import KEY, key, trial_of
+from snap.pipeline.row_trials import CONTROL_KEY, KEY, key, trial_of, trial_of_control
 from snap.pipeline.rows import Row
 from snap.trial import Iid, Sequential, Trial
 
@@ -35,6 +36,13 @@ COLUMNS = {
     "iid": ("epoch", "samples", "accuracy", "diverged", "trial"),
     "search": ("accuracy", "diverged", "trial"),
 }
+# Tables of the controls, by the table that has the same columns otherwise.
+CONTROLS = {
+    "sequential": "controls",
+    "matrix": "controls_matrix",
+    "curve": "controls_curve",
+    "search": "controls_search",
+}
 Found = tuple[Trial, str, Row]  # a trial, the engine that trained it, and its result
 
 
@@ -44,6 +52,12 @@ def trials(plan: Plan, folder: Path) -> Iterator[Found]:
     yield from _sequential(tables)
     yield from _iid(tables["iid"])
     yield from _each(tables["search"], _outcome)
+    if any(folder.glob("controls.csv*")):  # runs published before the controls have none
+        controls = {name: _Table(plan, folder, name, other) for name, other in CONTROLS.items()}
+        for name in ("sequential", "matrix", "curve"):
+            controls[name].leave_out_papers()
+        yield from _sequential(controls)
+        yield from _each(controls["search"], _outcome)
 
 
 def _sequential(tables: dict[str, _Table]) -> Iterator[Found]:
@@ -76,14 +90,15 @@ def _iid(table: _Table) -> Iterator[Found]:
 
 
 def _each(table: _Table, result: Callable[[Trial, Row], Row]) -> Iterator[Found]:
-    """The trials of a table that has one row for each."""
+    """The trials of a table that has one row for each, or for each way in which it was chosen."""
     seen = set()
     for row in table.rows:
         with table:
             trial, engine = table.trial(row)
-            if trial in seen:
+            entry = trial, row.get("chosen")
+            if entry in seen:
                 raise SnapError(f"trial {printable(row['trial'])} is in it twice")
-            seen.add(trial)
+            seen.add(entry)
             found = result(trial, row)
         yield trial, engine, found
 
@@ -192,14 +207,15 @@ def _shown(text: Any) -> str:
 class _Table:
     """A table with the columns that its trials need. As a context, it names itself in errors."""
 
-    def __init__(self, plan: Plan, folder: Path, name: str) -> None:
+    def __init__(self, plan: Plan, folder: Path, name: str, controls: str = "") -> None:
         self.plan, self.families, self.stage = plan, set(plan.families), name
-        path = folder / f"{name}.csv"
+        path = folder / f"{controls or name}.csv"
         self.path = path if path.exists() else packed(path)
         if not self.path.exists():
             raise SnapError(f"{path} is missing, which every published run has")
         with self:
-            self.rows = self._read([*KEY, *COLUMNS[name]])
+            split = ("split",) if controls and name == "search" else ()
+            self.rows = self._read([*(CONTROL_KEY if controls else KEY), *COLUMNS[name], *split])
 
     def __enter__(self) -> None:
         pass
@@ -230,6 +246,10 @@ class _Table:
                 raise SnapError(f"line {number} has {len(line)} values instead of {len(head)}")
         return [dict(zip(head, line, strict=True)) for line in lines[1:]]
 
+    def leave_out_papers(self) -> None:
+        """Keep only the trials with a control: the others are in other tables, or have no network."""
+        self.rows = [row for row in self.rows if row["control"] in KINDS]
+
     def groups(self, of: Callable[[Row], Any]) -> dict[Any, list[Row]]:
         grouped: dict[Any, list[Row]] = {}
         for row in self.rows:
@@ -245,4 +265,8 @@ class _Table:
             if row[name] or name == "alpha":
                 parse_number(row[name], name)
         parse_whole(row["seed"], "seed", least=0)
+        if "control" in row:
+            if row["amount"]:
+                parse_number(row["amount"], "amount")
+            return trial_of_control(self.plan, row)
         return trial_of(self.plan, self.stage, row)

@@ -29,6 +29,7 @@ def load_all(config: Mapping[str, Any], schema: Path, paper: Path) -> dict[str, 
 def configurations(plan: Plan) -> dict[str, dict[str, Any]]:
     """The configurations of the other readings, by name."""
     base = {key: value for key, value in plan.config.items() if key != "readings"}
+    base |= {"controls": None}  # they are compared with the main reading
     return {
         name: merge(base, overlay) | {"run": f"{plan.run}-{name}"}
         for name, overlay in (plan.config.get("readings") or {}).items()

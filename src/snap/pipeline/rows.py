@@ -46,7 +46,25 @@ CONSOLIDATION = (
     "learner,dataset,configuration,lambda,eta,alpha,seed,training,epoch,samples,own_accuracy,layer,"
     "quantity,p0,p5,p25,p50,p75,p95,p100,consolidated,units"
 ).split(",")
+CONTROLS = (
+    "control,learner,dataset,configuration,protocol,lambda,eta,alpha,amount,chosen,seed,accuracy,"
+    "average_accuracy,forgetting,forgetting_known,forgetting_own,samples,weights,stored,consolidated,"
+    "units,diverged,trial"
+).split(",")
+CONTROLS_SEARCH = (
+    "control,learner,dataset,configuration,protocol,lambda,eta,alpha,amount,chosen,seed,split,"
+    "accuracy,diverged,trial"
+).split(",")
+CONTROLS_MATRIX = (
+    "control,learner,dataset,configuration,lambda,eta,alpha,amount,chosen,seed,after,task,classes,"
+    "accuracy,accuracy_known,accuracy_own,epochs,reached"
+).split(",")
+CONTROLS_CURVE = (
+    "control,learner,dataset,configuration,lambda,eta,alpha,amount,chosen,seed,training,epoch,"
+    "samples,accuracy"
+).split(",")
 CELL = ("learner", "dataset", "configuration", "lambda")
+METHOD = ("control", "amount", "chosen", *CELL)  # a table without controls has only the cell
 COLUMNS = {
     "search": SEARCH,
     "selected": SELECTED,
@@ -56,6 +74,10 @@ COLUMNS = {
     "curve": CURVE,
     "ladder": LADDER,
     "consolidation": CONSOLIDATION,
+    "controls": CONTROLS,
+    "controls_search": CONTROLS_SEARCH,
+    "controls_matrix": CONTROLS_MATRIX,
+    "controls_curve": CONTROLS_CURVE,
 }
 
 
@@ -95,5 +117,5 @@ def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
     # The table must not depend on how cells are grouped into jobs.
     cells: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        cells.setdefault(tuple(row.get(name, "") for name in CELL), []).append(row)
+        cells.setdefault(tuple(row.get(name, "") for name in METHOD), []).append(row)
     write_rows(output, columns, itertools.chain(*cells.values()))

@@ -48,6 +48,17 @@ SPECS: Mapping[str, Any] = {
         "rungs": [{"switch": TEXT, "alpha": Maybe(NUMBER), "iid": TRIALS, "sequential": TRIALS}],
     },
     "portrait": {"engine": TEXT, "trials": TRIALS},
+    "control": {
+        "engine": TEXT,
+        "control": TEXT,
+        "amounts": [Maybe(NUMBER)],
+        "searched": Maybe([{"trials": TRIALS, "pairs": [PAIR]}]),
+        "by_sequence": [{"trials": TRIALS, "pairs": [PAIR]}],
+        "final": [TRIALS],
+        "joint": Maybe(WHOLE),
+        "recruits": Maybe(WHOLE),
+        "means": Maybe({"nearest": [TEXT], "trial": TEXT}),
+    },
 }
 SEEDS = {"seeds": [WHOLE]}
 # What is read of a complete configuration.
@@ -88,6 +99,7 @@ CONFIG = {
     "portraits": [TEXT],
     "limits": {"train": Maybe(WHOLE), "test": Maybe(WHOLE)},
     "readings": Maybe(Every(ANYTHING)),
+    "controls": Maybe(Every(Maybe(Every(ANYTHING)))),
     "engine": TEXT,
 }
 PAPER = {

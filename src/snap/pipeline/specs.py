@@ -7,6 +7,9 @@ import json
 from typing import Any
 
 from snap.data.datasets import checksum
+from snap.learners import SGD
+from snap.pipeline import methods
+from snap.pipeline.methods import Method
 from snap.pipeline.plan import Cell, Job, Plan
 from snap.trial import SEMANTICS
 
@@ -68,6 +71,46 @@ def portrait(plan: Plan, dataset: str) -> str:
         for family in plan.portrait_families(dataset)
     ]
     return _training(plan, dataset, trials=trials)
+
+
+def control(plan: Plan, method: Method) -> str:
+    """Among what a method is chosen, and its final trials; the job adds its control to them."""
+    own = methods.cells(plan, method)
+    seeds = plan.seeds("search")
+
+    def searched(cell: Cell) -> dict[str, Any]:
+        trials = [plan.open_trial("search", cell, seed).text for seed in seeds]
+        return {"trials": trials, "pairs": methods.search_pairs(plan, cell)}
+
+    def by_sequence(cell: Cell) -> dict[str, Any]:
+        trials = [methods.open_sequence(plan, cell, seed).text for seed in seeds]
+        return {"trials": trials, "pairs": methods.sequence_pairs(plan, method, cell)}
+
+    return _training(
+        plan,
+        method.dataset,
+        control=method.section,
+        amounts=method.amounts,
+        searched=[searched(cell) for cell in own] if method.own_search else None,
+        by_sequence=[by_sequence(cell) for cell in methods.sequence_cells(plan, method)],
+        final=[
+            [plan.open_trial("sequential", cell, seed).text for seed in plan.seeds("sequential")]
+            for cell in own
+        ],
+        joint=plan.config["iid"]["epochs"] if method.section == methods.JOINT else None,
+        recruits=plan.seeds("sequential")[0] if method.recruits else None,
+        means=None if method.learner else _means(plan, method.dataset),
+    )
+
+
+def _means(plan: Plan, dataset: str) -> dict[str, Any]:
+    """What class means depend on. They have no network; of the trial, only its data and tasks."""
+    width = next(data["hidden"] for data in plan.config["datasets"] if data["name"] == dataset)
+    cell = Cell(SGD.name, dataset, width, "linear-linear", None)
+    return {
+        "nearest": methods.nearest(plan),
+        "trial": plan.open_trial("sequential", cell, 0).text,
+    }
 
 
 def _training(plan: Plan, dataset: str, **values: Any) -> str:

@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 
 from snap.data.datasets import DATASETS
 from snap.learners import LEARNERS
+from snap.pipeline import methods
+from snap.pipeline.methods import Method
 from snap.pipeline.plan import Cell, Job, Plan
 
-STAGES = ("search", "iid", "sequential", "ladder", "portrait")
+STAGES = ("search", "iid", "sequential", "ladder", "portrait", "control")
 # The stages whose trials are known before their jobs run, and kept in the store.
 IN_ADVANCE = ("search", "iid", "sequential", "ladder")
 # Final runs need only selections, so those of different stages may share a SLURM job.
@@ -28,6 +30,8 @@ def work_of(plan: Plan, stage: str) -> list[Work]:
         return [_ladder(plan, cell) for cell in plan.ladder_cells]
     if stage == "portrait":
         return [_portrait(plan, dataset) for dataset in plan.datasets]
+    if stage == "control":
+        return [_control(plan, method) for method in methods.methods(plan)]
     if stage == "search":
         return _search(plan)
     works = []
@@ -127,6 +131,31 @@ def _portrait(plan: Plan, dataset: str) -> Work:
     width = max(d["hidden"] for d in plan.config["datasets"] if d["name"] == dataset)
     cost = _samples(plan, "sequential", dataset) * width * SECONDS_PER_WEIGHT_ROW
     return {"dataset": dataset, "trials": len(families), "cost": len(families) * cost}
+
+
+def _control(plan: Plan, method: Method) -> Work:
+    own = methods.cells(plan, method)
+    seeds, finals = len(plan.seeds("search")), len(plan.seeds("sequential"))
+    chosen = sum(
+        len(methods.sequence_pairs(plan, method, cell)) * len(method.amounts)
+        for cell in methods.sequence_cells(plan, method)
+    )
+    counts = {
+        "search": seeds * sum(len(methods.search_pairs(plan, cell)) for cell in own)
+        if method.own_search
+        else 0,
+        "sequential": seeds * chosen + finals * (len(own) + bool(chosen)),
+        "iid": finals * len(own) if method.section == methods.JOINT else 0,
+    }
+    recruits = len(own) if method.recruits else 0
+    where = {"dataset": method.dataset, "method": method.name}
+    # The final runs have the trials of the paper's own methods.
+    new = dict(counts)
+    if method.section in (methods.PLAIN, methods.JOINT):
+        new |= {"sequential": seeds * chosen + recruits, "iid": 0}
+    cost = sum(count * _samples(plan, stage, method.dataset) for stage, count in new.items())
+    cost *= (own[0].hidden if own else 0) * SECONDS_PER_WEIGHT_ROW
+    return where | {"trials": sum(counts.values()) + recruits, "cost": cost}
 
 
 def _samples(plan: Plan, stage: str, dataset: str) -> float:

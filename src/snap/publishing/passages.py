@@ -12,6 +12,7 @@ from typing import Any
 from snap.data.datasets import DATASETS
 from snap.pipeline.layout import READINGS
 from snap.pipeline.spending import Spending, spending
+from snap.publishing.control_passages import controls, controls_table, recruitment
 from snap.publishing.passage_tables import (
     Paper,
     best,
@@ -214,5 +215,8 @@ MAKERS: dict[str, Callable[[Path, Paper], str]] = {
         sensible_pairs,
         stability,
         robust,
+        controls,
+        controls_table,
+        recruitment,
     )
 }

@@ -145,6 +145,13 @@ KINDS = (
         FINAL,
     ),
     Kind(
+        "controls",
+        "controls",
+        "SNAP among its controls",
+        "Controls",
+        ("selected", "controls"),
+    ),
+    Kind(
         "sgd",
         "sequence",
         "SGD through the sequence: {dataset}",

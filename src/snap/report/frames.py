@@ -25,6 +25,7 @@ from snap.pipeline.published import read_whole
 Frame: TypeAlias = pd.DataFrame
 TEXT_COLUMNS = (
     "run learner dataset configuration protocol split trial status classes switch layer quantity"
+    " control chosen"
 ).split()
 CELL = ["learner", "dataset", "configuration", "lambda"]
 MOST = 500_000_000  # bytes of a table that a packed file may expand to

@@ -24,7 +24,7 @@ from snap.files import read_result, write_result
 from snap.pipeline.layout import READINGS
 from snap.pipeline.spending import spending
 from snap.protocol import AGREED, SWITCHES, Switch
-from snap.report import evidence
+from snap.report import control_words, evidence, paper_tables
 from snap.report.answer import QUESTION, answer
 from snap.report.claim_file import CHOSEN
 from snap.report.frames import Tables
@@ -45,6 +45,7 @@ PROVENANCE = (
     "run reduced date semantics git versions platform hardware costs restored config".split()
 )
 FORMATS = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX"}  # of a table
+CONTROLS = "Controls"  # the section of the controls
 STYLED = ("page.css", "explorer.css")
 SVG = "{http://www.w3.org/2000/svg}"
 ELEMENTS = {  # of a figure; a script, for example, is none of them
@@ -93,6 +94,8 @@ def write(folder: Path, output: Path, contents: Contents, style: Mapping[str, An
         for filter in (show, duration, memory, breakable, slug, minus, download)
     }
     snapshots = {name: folder / f"portrait/{name}.snapshots.npz" for name in contents.snapshots}
+    sections = _sections(figures)
+    compared = _compared(sections, tables, Tables(folder / "tables"))
     explored = explorer.content(Tables(folder / "tables"), style)
     developed = development.content(snapshots, style)
     sources = {name: templates.get_source(environment, name)[0] for name in STYLED}
@@ -104,8 +107,9 @@ def write(folder: Path, output: Path, contents: Contents, style: Mapping[str, An
         chosen=CHOSEN,
         answer=answer(Tables(folder / "tables")),
         headline=next((f for f in figures[:1] if not f["left_out"]), None),
-        sections=_sections(figures),
-        tables=tables,
+        compared=compared,
+        sections=sections,
+        tables=[table for table in tables if table["name"] not in compared["names"]],
         readings=readings,
         claims=[claim for claim in claims if claim["testable"]],
         untested=[claim for claim in claims if not claim["testable"]],
@@ -296,6 +300,16 @@ def _sections(figures: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[
         elif place:  # the first figure is the headline, which has a place of its own
             parts["shown"].append(figure)
     return {name: parts for name, parts in sections.items() if any(parts.values())}
+
+
+def _compared(
+    sections: dict[str, Any], tables: Sequence[Mapping[str, Any]], results: Tables
+) -> dict[str, Any]:
+    """The section of the controls, taken out of the others, with its sentences and tables."""
+    parts = sections.pop(CONTROLS, {"shown": [], "left_out": []})
+    names = [table["name"] for table in tables if paper_tables.of_controls(table["name"])]
+    own = [table for table in tables if table["name"] in names and table["rows"]]
+    return {**parts, "says": control_words.paragraphs(results), "names": names, "tables": own}
 
 
 def rendered(text: str, prefix: str) -> Markup:

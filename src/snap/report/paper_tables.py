@@ -19,15 +19,24 @@ if TYPE_CHECKING:
 __all__ = ["PaperTable", "make", "names", "write"]
 
 # Tables of one dataset: each name is followed by a hyphen and that of the dataset.
-PAIRS, METRICS, TRANSFER = "pairs", "metrics", "transfer"
+PAIRS, METRICS, TRANSFER, CONTROLS = "pairs", "metrics", "transfer", "controls"
+
+QUESTIONS, RECRUITMENT = "control-questions", "recruitment"
+
+
+def of_controls(name: str) -> bool:
+    """Whether a table belongs to the controls, which have a section of their own."""
+    return name.startswith(f"{CONTROLS}-") or name in (QUESTIONS, RECRUITMENT)
 
 
 def names(datasets: Sequence[str]) -> list[str]:
     """The names of all tables of a run with these datasets, in the paper's order."""
-    pairs, metrics, transfer = (
-        [of_dataset(kind, dataset) for dataset in datasets] for kind in (PAIRS, METRICS, TRANSFER)
+    pairs, metrics, transfer, controls = (
+        [of_dataset(kind, dataset) for dataset in datasets]
+        for kind in (PAIRS, METRICS, TRANSFER, CONTROLS)
     )
     results = [*pairs, "sgd-iid", "paper-text", *metrics, *transfer]
+    results += [*controls, QUESTIONS, RECRUITMENT]
     return ["growth-equations", "hyperparameters", *results, "notation"]
 
 
@@ -40,7 +49,7 @@ def make(
     name: str, tables: Tables, config: Mapping[str, Any], paper: Mapping[str, Any]
 ) -> PaperTable:
     """Make the table `name` from a run's tables and configuration and the paper's numbers."""
-    from snap.report import metric_tables, result_tables, setting_tables, text_table
+    from snap.report import control_tables, metric_tables, result_tables, setting_tables, text_table
 
     datasets = [dataset["name"] for dataset in config["datasets"]]
     if name not in names(datasets):
@@ -50,12 +59,17 @@ def make(
         PAIRS: result_tables.pairs,
         METRICS: metric_tables.metrics,
         TRANSFER: metric_tables.transfer,
+        CONTROLS: control_tables.methods,
     }
     kind, _, dataset = name.partition("-")
     if kind in makers:
         return makers[kind](name, dataset, tables, config, paper)
     if name == "sgd-iid":
         return result_tables.sgd_iid(name, tables, config, paper)
+    if name == QUESTIONS:
+        return control_tables.questions(name, tables, config)
+    if name == RECRUITMENT:
+        return control_tables.recruitment(name, tables, config)
     if name == "paper-text":
         return text_table.paper_text(name, tables, config, paper)
     if name == "hyperparameters":

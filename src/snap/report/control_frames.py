@@ -1,0 +1,172 @@
+"""The controls of a run as one row per method, for its figure, its tables and its sentences."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from snap.controls import KINDS
+from snap.learners import HEBBIAN, LEARNERS, SGD
+from snap.pipeline.methods import CLASS_MEANS, IID, JOINT, PLAIN, SEQUENCE
+from snap.pipeline.rows import CONTROLS
+from snap.report.frames import Frame, Tables, at_best_lambda, only
+from snap.trial import Configuration
+
+__all__ = ["CLASS_MEANS", "IID", "JOINT", "PLAIN", "SEQUENCE"]
+
+RANDOM_HIDDEN = "random-hidden"
+SNAP = "sigmoid-sigmoid-neuron"
+LINEAR = "linear-linear"
+METHOD = ["control", "learner", "configuration", "size"]
+SUMMARY = [
+    *("dataset", *METHOD, "label", "keeps", "chosen", "lambda", "eta", "alpha", "amount"),
+    *("accuracy", "accuracy_low", "accuracy_high", "forgetting", "forgetting_low"),
+    *("forgetting_high", "weights", "stored", "seeds"),
+]
+NO_CONTROLS = "Controls were not part of this run."
+
+
+def control_rows(tables: Tables) -> Frame:
+    """The table of the controls; without rows if the run has none."""
+    # Results that were published before there were controls do not have the table.
+    frame = tables.table("controls") if "controls" in tables.names else pd.DataFrame()
+    if frame.empty:
+        return pd.DataFrame(columns=["run", *CONTROLS, "size"])
+    sized = [name for name, kind in KINDS.items() if kind.whole]
+    sizes = frame["amount"].where(frame["control"].isin(sized))
+    return frame.fillna({"learner": "", "chosen": ""}).assign(size=sizes)
+
+
+def summary(tables: Tables) -> Frame:
+    """One row for each dataset, method and way of choosing, over the seeds at the best λ."""
+    rows = []
+    by = ["dataset", *METHOD, "chosen"]
+    for _, group in control_rows(tables).groupby(by, dropna=False, sort=False):
+        best = at_best_lambda(group)
+        if len(best):
+            rows.append(_summarised(best))
+    return pd.DataFrame(rows, columns=SUMMARY)
+
+
+def _summarised(rows: Frame) -> dict[str, object]:
+    first = rows.iloc[0]
+    found: dict[str, object] = {name: first[name] for name in SUMMARY if name in rows}
+    found["label"] = label(
+        first["control"], first["learner"], first["configuration"], _whole(first["size"])
+    )
+    found["keeps"] = keeps(first["control"], _whole(first["size"]))
+    for name in ("accuracy", "forgetting"):
+        found[name] = rows[name].mean()
+        found[f"{name}_low"], found[f"{name}_high"] = rows[name].min(), rows[name].max()
+    return found | {"seeds": int(rows["accuracy"].count())}
+
+
+def _whole(size: float) -> int | None:
+    return None if pd.isna(size) else int(size)
+
+
+def label(control: str, learner: str, configuration: str, size: int | None = None) -> str:
+    """A method in words."""
+    if control == CLASS_MEANS:
+        return f"class means, by {configuration}"
+    if control == RANDOM_HIDDEN:
+        grown = Configuration.parse(configuration)
+        focus = "" if grown.output == "linear" else f" {grown.focus}"
+        return f"random hidden, {grown.output}{focus}"
+    own = _plain(learner, configuration)
+    words = {
+        PLAIN: "",
+        JOINT: ", all classes at once",
+        "mask": ", masked",
+        "replay": f" + replay {size}",
+    }
+    return own + words.get(control, f" + {control.upper()}")
+
+
+def _plain(learner: str, configuration: str) -> str:
+    if (learner, configuration) == (HEBBIAN.name, SNAP):
+        return "SNAP"
+    grown = Configuration.parse(configuration)
+    if grown.name == LINEAR:
+        return LEARNERS[learner].label + (", linear" if learner == HEBBIAN.name else "")
+    same = f"{grown.hidden} {grown.focus}" if grown.hidden == grown.output else grown.name
+    return f"{LEARNERS[learner].label}, {same}"
+
+
+def keeps(control: str, size: int | None = None) -> str:
+    """What a method keeps of earlier tasks, besides the weights of its network."""
+    if size is not None:
+        return f"{size} samples"
+    return {
+        CLASS_MEANS: "the mean of each class",
+        "ewc": "Fisher information and old weights",
+        "si": "importance, path and old weights",
+        JOINT: "all classes at once",
+    }.get(control, "nothing")
+
+
+class Answers:
+    """What the controls of a dataset say, with what was chosen as in the paper.
+
+    A number is None if a method that it needs was not run or has no accuracy.
+    """
+
+    def __init__(self, found: Frame) -> None:
+        self.found = found[found["chosen"] != SEQUENCE].dropna(subset=["accuracy"])
+
+    def accuracy(self, control: str, learner: str = "", configuration: str = "") -> float | None:
+        """The accuracy of a method; the highest of those that are left open."""
+        rows = only(self.found, control=control)
+        if learner:
+            rows = only(rows, learner=learner)
+        if configuration:
+            rows = only(rows, configuration=configuration)
+        return float(rows["accuracy"].max()) if len(rows) else None
+
+    def snap(self) -> float | None:
+        return self.accuracy(PLAIN, HEBBIAN.name, SNAP)
+
+    def linear(self) -> float | None:
+        return self.accuracy(PLAIN, HEBBIAN.name, LINEAR)
+
+    def lead(self) -> float | None:
+        return _minus(self.snap(), self.linear())
+
+    def lead_random(self) -> float | None:
+        with_snap = self.accuracy(RANDOM_HIDDEN, HEBBIAN.name, SNAP)
+        return _minus(with_snap, self.accuracy(RANDOM_HIDDEN, HEBBIAN.name, LINEAR))
+
+    def linear_share(self) -> float | None:
+        return _share(self.linear(), self.accuracy(JOINT, HEBBIAN.name, LINEAR))
+
+    def snap_share(self) -> float | None:
+        return _share(self.snap(), self.accuracy(JOINT, HEBBIAN.name, SNAP))
+
+    def over_random(self) -> float | None:
+        return _minus(self.snap(), self.accuracy(RANDOM_HIDDEN))
+
+    def over_means(self) -> float | None:
+        return _minus(self.snap(), self.accuracy(CLASS_MEANS))
+
+    def over_sgd(self) -> float | None:
+        return _minus(self.snap(), self.accuracy(PLAIN, SGD.name, LINEAR))
+
+
+def _minus(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else part / whole
+
+
+def recruited(tables: Tables, dataset: str) -> Frame:
+    """The networks of SNAP whose consolidated neurons were counted, by λ."""
+    rows = only(control_rows(tables), dataset=dataset, control=PLAIN, configuration=SNAP)
+    rows = only(rows, learner=HEBBIAN.name, chosen=IID)
+    return rows.dropna(subset=["consolidated", "accuracy"]).sort_values("lambda", kind="stable")
+
+
+def rank_correlation(frame: Frame) -> float:
+    """How far accuracy follows the number of recruited neurons: Spearman's coefficient."""
+    ranks = frame[["consolidated", "accuracy"]].rank()
+    return float(ranks["consolidated"].corr(ranks["accuracy"]))
