@@ -226,20 +226,21 @@ def main() -> int:
     files = len(expected[0])
     print(f"undisturbed: {time.monotonic() - begun:.0f} s, {files} files", flush=True)
     order, idle = [0, 1], 0
-    while total.good and total.kills.total() < options.kills and idle < 3:
-        run = Run(place / "killed")
-        for experiment in order:
-            open_kills = options.kills - total.kills.total()
-            count = min(rng.randint(3, MOST), open_kills)
-            if count == 0 or not total.good:
-                break
-            run.workspace.configure(EXPERIMENTS[experiment])
-            tally = Sequence(run, expected[experiment], rng).go([next(pairs) for _ in range(count)])
-            idle = 0 if tally.kills else idle + 1
-            total.add(tally)
-            took = time.monotonic() - begun
-            print(f"{took:.0f} s: {total.kills.total()} kills", flush=True)
-        order.reverse()
+    with contextlib.suppress(KeyboardInterrupt):
+        while total.good and total.kills.total() < options.kills and idle < 3:
+            run = Run(place / "killed")
+            for experiment in order:
+                count = min(rng.randint(3, MOST), options.kills - total.kills.total())
+                if count == 0 or not total.good:
+                    break
+                run.workspace.configure(EXPERIMENTS[experiment])
+                sequence = Sequence(run, expected[experiment], rng)
+                tally = sequence.go([next(pairs) for _ in range(count)])
+                idle = 0 if tally.kills else idle + 1
+                total.add(tally)
+                took = time.monotonic() - begun
+                print(f"{took:.0f} s: {total.kills.total()} kills", flush=True)
+            order.reverse()
     print(total)
     if total.good and total.kills.total() >= options.kills:
         shutil.rmtree(place)

@@ -37,14 +37,17 @@ def published(tmp_path):
 
 @pytest.mark.parametrize("way", ["exchange", "two renames"])
 def test_a_publication_that_is_killed_leaves_the_old_or_the_new_one_whole(tmp_path, way):
-    """Killed before each of its operations on files, which are more than 25."""
+    """Killed before each of its operations on files, which are more than 60."""
     script = Path(__file__).with_name("little_publication.py")
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path), way], capture_output=True, text=True
+        [sys.executable, str(script), str(tmp_path), way],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
-    assert len(seen) > 25
+    assert len(seen) > 60
     order = {"old": 0, "old aside": 1, "new": 2}
     assert sorted(seen, key=order.__getitem__) == seen
     assert {"old", "new"} <= set(seen)
