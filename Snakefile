@@ -26,6 +26,7 @@ configfile: "config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/arguments.smk"
 include: "workflow/rules/lookups.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/search.smk"

@@ -19,7 +19,7 @@ use rule search as ladder with:
         unusable_gpu="cpu",
     params:
         step="ladder",
-        spec=ladder_spec,
+        spec=as_argument(ladder_spec),
 
 
 use rule search as portrait with:
@@ -42,7 +42,7 @@ use rule search as portrait with:
         unusable_gpu="cpu",
     params:
         step="portrait",
-        spec=portrait_spec,
+        spec=as_argument(portrait_spec),
 
 
 # What the results are compared with. The paper's own methods among them take finished trials from the
@@ -69,4 +69,4 @@ use rule search as control with:
         unusable_gpu="cpu",
     params:
         step="control",
-        spec=control_spec,
+        spec=as_argument(control_spec),

@@ -19,7 +19,7 @@ use rule search as iid with:
         unusable_gpu="cpu",
     params:
         step="iid",
-        spec=final_spec("iid"),
+        spec=as_argument(final_spec("iid")),
 
 
 use rule search as sequential with:
@@ -42,4 +42,4 @@ use rule search as sequential with:
         unusable_gpu="cpu",
     params:
         step="sequential",
-        spec=final_spec("sequential"),
+        spec=as_argument(final_spec("sequential")),

@@ -77,6 +77,7 @@ onstart:
     cancel_earlier_submission(PLAN_FILE)
     cores = workflow.cores if workflow.local_exec else None
     jobs = list(training_jobs())
+    ARGUMENTS.start()
     print(
         status.announcement(sum(map(core_hours, PLANS.values())), cores),
         file=sys.stderr,

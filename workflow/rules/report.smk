@@ -87,7 +87,7 @@ rule paper_tables:
         names=PAPER_TABLES,
         tables=folder_of_input,
         folder=folder_of_output,
-        config=config_json,
+        config=as_argument(config_json),
         made_from=made_from,
         code=versions.of("snap.report.paper_tables"),
     shell:
@@ -115,7 +115,7 @@ rule claims:
         "../../envs/snap.yaml"
     params:
         tables=folder_of_input,
-        config=config_json,
+        config=as_argument(config_json),
         made_from=made_from,
         code=versions.of("snap.report.claims"),
     shell:
@@ -153,7 +153,7 @@ rule page:
         other_tables=OTHER_TABLES,
         readings=[Path(run).name for run in OTHERS],
         snapshots=PLAN.datasets,
-        config=config_json,
+        config=as_argument(config_json),
         made_from=made_from,
         code=versions.of("snap.report.page"),
     shell:

@@ -24,12 +24,13 @@ rule search:
         unusable_gpu="cpu",  # the SLURM profile sets it
     params:
         step="search",
-        spec=search_spec,
+        spec=as_argument(search_spec),
+        results=result_arguments,
         made_from=made_from,
         store=STORE,
         heartbeats=HEARTBEATS,
     shell:
-        "snap job {params.step} {input.results:q} --spec {params.spec:q} --output {output.result:q}"
+        "snap job {params.step} {params.results:q} --spec {params.spec:q} --output {output.result:q}"
         " --threads {threads} --ledger {log.ledger:q} --store {params.store:q}"
         " --heartbeats {params.heartbeats:q} --batch={resources.batch:q}"
         " --unusable-gpu {resources.unusable_gpu:q} --dir data 2> {log.text:q}"

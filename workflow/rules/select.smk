@@ -18,6 +18,7 @@ rule select:
         "../../envs/snap.yaml"
     params:
         spec=select_spec,
+        results=input_arguments,
         made_from=made_from,
     shell:
-        "snap job select {input:q} --spec {params.spec:q} --output {output:q} 2> {log:q}"
+        "snap job select {params.results:q} --spec {params.spec:q} --output {output:q} 2> {log:q}"

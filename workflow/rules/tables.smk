@@ -20,11 +20,12 @@ rule table:
         "../../envs/snap.yaml"
     params:
         run=run_name,
+        parts=input_arguments,
         reduced=reduced_words,
         format=specs.FORMAT,
         made_from=made_from,
     shell:
-        "snap job table {input:q} --output {output:q} --run {params.run:q}"
+        "snap job table {params.parts:q} --output {output:q} --run {params.run:q}"
         " --reduced={params.reduced:q} 2> {log:q}"
 
 
@@ -41,7 +42,7 @@ rule check:
     conda:
         "../../envs/snap.yaml"
     params:
-        config=config_json,
+        config=as_argument(config_json),
         made_from=made_from,
         tables=folder_of_input,
     shell:

@@ -247,7 +247,7 @@ class _Table:
         return [dict(zip(head, line, strict=True)) for line in lines[1:]]
 
     def leave_out_papers(self) -> None:
-        """Keep only the trials with a control: the others are in other tables, or have no network."""
+        """Keep only the trials with a control: others are in other tables, or have no network."""
         self.rows = [row for row in self.rows if row["control"] in KINDS]
 
     def groups(self, of: Callable[[Row], Any]) -> dict[Any, list[Row]]:

@@ -124,6 +124,8 @@ def given_paths(arguments: list[str]) -> list[Path]:
         if argument.startswith("@"):
             listed = parse_json(given_text(argument), printable(argument, 200))
             check(listed, [TEXT], printable(argument, 200))
+            if any("\0" in path for path in listed):
+                raise SnapError(f"{printable(argument, 200)} lists a path that no file can have")
             paths += listed
         else:
             paths.append(argument)
