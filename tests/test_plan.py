@@ -330,20 +330,28 @@ def test_unreadable_files_are_errors(tmp_path):
         read([broken])
 
 
-def described(schema, path=()):
-    for name, inner in schema.get("properties", {}).items():
+def described(whole, schema, path=()):
+    """Every key of a schema, with what it refers to."""
+    for name, given in schema.get("properties", {}).items():
+        inner = resolved(whole, given)
         yield (*path, name), inner
-        yield from described(inner, (*path, name))
+        yield from described(whole, inner, (*path, name))
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            yield from described(schema[key], (*path, "*"))
+            yield from described(whole, resolved(whole, schema[key]), (*path, "*"))
+
+
+def resolved(whole, inner):
+    if "$ref" not in inner:
+        return inner
+    return whole["$defs"][inner["$ref"].removeprefix("#/$defs/")] | inner
 
 
 def test_the_schema_describes_every_key():
     schema = yaml.safe_load(SCHEMA.read_text())
-    for path, inner in described(schema):
+    for path, inner in described(schema, schema):
         assert inner.get("description"), f"{'.'.join(path)} has no description"
-        assert {"type", "$ref", "enum", "const"} & set(inner), f"{'.'.join(path)} has no type"
+        assert {"type", "enum", "const"} & set(inner), f"{'.'.join(path)} has no type"
         required = schema["required"] if len(path) == 1 else ()
         if len(path) == 1:
             assert ("default" in inner) != (path[0] in required), f"{path[0]} needs a default"

@@ -135,9 +135,7 @@ rule page:
         collect(SNAPSHOTS, run=MAIN, dataset=PLAN.datasets),
         style=here("workflow/style.yaml"),
     output:
-        page=report(
-            PAGE, caption="../../reports/captions/page.rst", category="Report"
-        ),
+        page=report(PAGE, caption="../../reports/captions/page.rst", category="Report"),
         provenance=PROVENANCE,
     log:
         log_of(PAGE),
