@@ -7,66 +7,22 @@ import gzip
 import json
 import os
 import shutil
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+import trained_run
 from snap.cli.main import main
 from snap.files import packed
-from snap.pipeline import jobs, provenance, rows, specs
-from snap.pipeline.config import merge
-from snap.pipeline.plan import Plan
-from snap.pipeline.training import Workplace
-from workspace import ROOT, SMOKE
-
-CONFIG = merge(
-    SMOKE,
-    {
-        "configurations": ["linear-linear"],
-        "lambdas": [1],
-        "grids": {"text": {"eta": [0.3], "alpha": [0.1, 0.01]}},
-        "sgd": {"configurations": []},
-        "limits": {"train": 200, "test": 100},
-    },
-)
+from trained_run import write_record
 
 
 @pytest.fixture(scope="module")
 def publication(tmp_path_factory, synthetic_root) -> Path:
     """A small publication that is valid."""
     folder = tmp_path_factory.mktemp("run")
-    workflow = ROOT / "workflow"
-    plan = Plan.load(CONFIG, workflow / "schemas/config.schema.yaml", workflow / "paper.yaml")
-    place = Workplace(folder / "trials", synthetic_root)
-    (cell,) = plan.all_cells
-    where = cell.learner, cell.dataset
-    (job,) = plan.jobs("search", *where, plan.layer(cell))
-    parts = {name: folder / f"{name}.csv" for name in ("search", "select", "iid", "sequential")}
-    jobs.search(json.loads(specs.search(plan, job, 0)), [], parts["search"], place)
-    jobs.select(json.loads(specs.select(plan, cell)), [parts["search"]], parts["select"])
-    for stage, step in (("iid", jobs.iid), ("sequential", jobs.sequential)):
-        (final,) = plan.jobs(stage, *where, cell.configuration)
-        spec = json.loads(specs.final(plan, stage, final))
-        step(spec, [parts["select"]], parts[stage], place)
-    parts |= {name: folder / f"sequential.{name}.csv" for name in ("matrix", "curve")}
-    made = folder / "published"
-    for name in ("search", "iid", "sequential", "matrix", "curve"):
-        rows.table([parts[name]], made / f"tables/{name}.csv", "smoke", "")
-    for record in made.rglob(".*"):
-        record.unlink()
-    (made / "provenance.json").write_text(
-        json.dumps(provenance.collect(plan.config, folder / "plan.json", ROOT))
-    )
-    write_record(made)
-    return made
-
-
-def write_record(folder: Path) -> None:
-    """Record what is in the folder, so that only the content is wrong."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "record.json"]
-    digests = {str(p.relative_to(folder)): sha256(p.read_bytes()).hexdigest() for p in files}
-    (folder / "record.json").write_text(json.dumps({"run": "smoke", "files": digests}))
+    trained_run.train(folder, synthetic_root)
+    return folder / "published"
 
 
 def restore(folder: Path, results: Path) -> int:

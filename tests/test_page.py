@@ -487,7 +487,7 @@ def plan_file(tmp_path) -> Path:
 def test_provenance_records_what_was_trained_and_how_long_it_took(plan_file, tmp_path):
     config = CONFIG | {"run": "quick", "limits": {"train": 100, "test": None}}
     output = tmp_path / "provenance.json"
-    provenance.write(config, plan_file, tmp_path, output)
+    provenance.write(provenance.collect(config, plan_file, tmp_path), output)
     record = json.loads(output.read_text())
     assert (record["run"], record["reduced"], record["config"]) == (
         "quick",

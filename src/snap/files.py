@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import hashlib
@@ -12,7 +13,7 @@ import stat
 import tempfile
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -28,19 +29,33 @@ def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
 
     A file that need not survive a power cut can skip the flush: `durable` is False.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(BEGUN, f".{path.name}.", path.parent)
-    temporary = Path(name)
+    with with_folder(path.parent):
+        handle, name = tempfile.mkstemp(BEGUN, f".{path.name}.", path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                if durable:
+                    os.fsync(file.fileno())
+            temporary.chmod(0o644)  # mkstemp makes the file private
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)  # it is already gone if it was renamed
+            raise
+
+
+@contextlib.contextmanager
+def with_folder(folder: Path) -> Iterator[None]:
+    """Make a folder for what follows; if that fails, remove what was made and is empty."""
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-        temporary.chmod(0o644)  # mkstemp makes the file private
-        temporary.replace(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
     except BaseException:
-        temporary.unlink(missing_ok=True)  # it is already gone if it was renamed
+        with contextlib.suppress(OSError):
+            for place in made:
+                place.rmdir()
         raise
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from snap.controls import Control
 from snap.data.datasets import DATASETS, DatasetRecord
-from snap.errors import SnapError
+from snap.errors import SnapError, printable
 from snap.growth import FOCUSES, GROWTHS
 from snap.learners import HEBBIAN, LEARNERS, Learner
 from snap.numbers import number_text, parse_number, parse_whole
@@ -338,7 +338,8 @@ class Trial:
                 items["lateral_inhibition"] = items.pop("lambda")
             return cls(experiment=experiment, **items)
         except (TypeError, KeyError) as error:
-            raise SnapError(f"{text!r} is not a trial: {error}") from None
+            reason = printable(str(error), 200)
+            raise SnapError(f"{printable(repr(text), 400)} is not a trial: {reason}") from None
 
     def fingerprint(self, dataset_checksum: str, engine: str) -> str:
         """A hash of everything that can change the result.

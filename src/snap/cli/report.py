@@ -79,9 +79,9 @@ def _tables(options: argparse.Namespace) -> None:
 
     paper, config = read_paper(options.paper), read_config(options.config)
     tables = Tables(options.tables)
-    for name in options.names:
-        made = paper_tables.make(name, tables, config, paper)
-        paper_tables.write(made, options.output / name)
+    made = {name: paper_tables.make(name, tables, config, paper) for name in options.names}
+    for name, table in made.items():
+        paper_tables.write(table, options.output / name)
 
 
 def _claims(options: argparse.Namespace) -> None:
@@ -104,7 +104,7 @@ def _page(options: argparse.Namespace) -> None:
 
     folder = options.folder
     config = read_config(options.config)
-    provenance.write(config, folder / "plan.json", Path(), folder / "provenance.json")
+    account = provenance.collect(config, folder / "plan.json", Path())
     contents = page.Contents(
         options.figures,
         options.tables,
@@ -113,7 +113,8 @@ def _page(options: argparse.Namespace) -> None:
         options.reading_tables,
         options.snapshots,
     )
-    page.write(folder, options.output, contents, read_style(options.style))
+    page.write(folder, options.output, contents, read_style(options.style), account)
+    provenance.write(account, folder / "provenance.json")
 
 
 def _publish(options: argparse.Namespace) -> None:

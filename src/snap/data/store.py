@@ -20,7 +20,7 @@ from snap.data import idx, sources, synthetic
 from snap.data.datasets import FILES, record
 from snap.data.samples import Samples
 from snap.errors import SnapError
-from snap.files import read_regular, write_atomically
+from snap.files import read_regular, with_folder, write_atomically
 from snap.trial import Trial
 
 
@@ -118,9 +118,16 @@ def fetch(
     if given is None and not verify(dataset, root):
         return f"{dataset} is in {root} already"
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        with FileLock(root / f".{dataset}.lock"):
-            return _fetch_locked(dataset, root, given, say)
+        lock = root / f".{dataset}.lock"
+        first = not root.exists()
+        with with_folder(root):
+            try:
+                with FileLock(lock):
+                    return _fetch_locked(dataset, root, given, say)
+            except SnapError:
+                if first:  # who waits for it still waits, and would write the same files
+                    lock.unlink(missing_ok=True)
+                raise
     except OSError as error:
         where = error.filename or root
         raise SnapError(f"could not write {where}: {error.strerror or error}") from None

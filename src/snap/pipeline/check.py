@@ -27,7 +27,7 @@ SelectedPair = tuple[float | None, float | None]  # both are None for a cell wit
 
 def check(plan: Plan, folder: Path) -> dict[str, int]:
     """Return the number of rows of each table; the error names each table that differs."""
-    tables = {name: read_rows(folder / f"{name}.csv") for name in COLUMNS}
+    tables = {name: read_rows(folder / f"{name}.csv", COLUMNS[name]) for name in COLUMNS}
     faults = [*_faults(plan, tables), *_repeated(tables)]
     if faults:
         raise SnapError(

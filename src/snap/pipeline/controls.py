@@ -15,6 +15,7 @@ from snap.pipeline.rows import (
     CONTROLS_CURVE,
     CONTROLS_MATRIX,
     CONTROLS_SEARCH,
+    SELECTED,
     Row,
     read_rows,
     write_rows,
@@ -90,7 +91,7 @@ def control(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -
     points = searched_trials(spec)
     trainer.train((trial for _, trial in points), ())
     searched = [_searched(spec, way, trial, trainer.results[trial]) for way, trial in points]
-    pairs = [row for path in inputs for row in read_rows(path)]
+    pairs = [row for path in inputs for row in read_rows(path, SELECTED)]
     chosen = final_trials(spec, pairs, searched)
     trainer.train((trial for _, trial in chosen), NEEDED)
     if spec["joint"] is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from snap.data.datasets import checksum
 from snap.errors import SnapError
+from snap.numbers import parse_number
 from snap.pipeline.plan import NO_LAMBDA
 from snap.pipeline.rows import (
     CURVE,
@@ -24,7 +25,7 @@ from snap.pipeline.sequences import curve_columns, curve_rows, matrix_rows, outc
 from snap.pipeline.shapes import SPECS, check, given_text
 from snap.pipeline.training import Workplace, train
 from snap.reading import parse_json
-from snap.trial import Trial
+from snap.trial import Iid, Sequential, Trial
 
 # The fields of a kept result that the sequential step needs. Trials that lack one, because an older
 # version kept them, are trained again.
@@ -70,6 +71,7 @@ def search(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) ->
     In a coordinate-wise search these pairs differ in η. The rates follow, with the best η.
     """
     trials = search_trials(spec, inputs)
+    demand(trials, Iid)
     rows = _points(trials, spec["engine"], place)
     trials += [
         with_pair(text, best_eta(_of_cell(rows, Trial.parse(text))), alpha)
@@ -125,7 +127,7 @@ def select(spec: Row, inputs: Sequence[Path], output: Path) -> None:
         points = [
             point
             for path in inputs
-            for point in read_rows(path)
+            for point in read_rows(path, SEARCH, filled=["alpha"])
             if (point["configuration"], point["lambda"]) == own
         ]
         if not points:
@@ -144,7 +146,7 @@ def optimum(points: Sequence[Row]) -> Row:
     for point in points:
         by_pair.setdefault((point["eta"], point["alpha"]), []).append(point)
     means = {
-        pair: sum(float(point["accuracy"]) for point in seeds) / len(seeds)
+        pair: sum(parse_number(point["accuracy"], "accuracy") for point in seeds) / len(seeds)
         for pair, seeds in by_pair.items()
         if not any(point["diverged"] not in ("", None) for point in seeds)
     }
@@ -164,6 +166,7 @@ def optimum(points: Sequence[Row]) -> Row:
 def iid(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
     """Write the accuracy after every epoch, with the selected pairs."""
     trials = final_trials(spec, inputs)
+    demand(trials, Iid)
     rows = []
     for trial, result in zip(trials, train(trials, spec["engine"], place), strict=True):
         row = identity(trial, result["engine"])
@@ -177,6 +180,7 @@ def iid(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> No
 def sequential(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
     """Train tasks in sequence with the selected pairs; write outcomes, matrices and curves."""
     trials = final_trials(spec, inputs)
+    demand(trials, Sequential)
     results = train(trials, spec["engine"], place, needs=SEQUENCE)
     outcomes: list[Row] = []
     cells: list[Row] = []
@@ -194,10 +198,29 @@ def sequential(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace
 
 def final_trials(spec: Row, selected: Sequence[Path]) -> list[Trial]:
     """The trials of a final job with the selected pairs; cells without a pair have no trials."""
-    trials = []
-    for cell, path in zip(spec["cells"], selected, strict=True):
-        (row,) = read_rows(path)
-        if row["alpha"]:
-            eta = float(row["eta"]) if row["eta"] else None
-            trials += [with_pair(text, eta, float(row["alpha"])) for text in cell["trials"]]
-    return trials
+    if len(spec["cells"]) != len(selected):
+        raise SnapError(
+            f"a job of {len(spec['cells'])} cells needs a selection for each, got {len(selected)}"
+        )
+    return [
+        with_pair(text, *pair)
+        for cell, path in zip(spec["cells"], selected, strict=True)
+        for pair in selected_pair(path)
+        for text in cell["trials"]
+    ]
+
+
+def demand(trials: Iterable[Trial], experiment: type[Iid | Sequential]) -> None:
+    """Raise an error for a trial of another experiment."""
+    for trial in trials:
+        if not isinstance(trial.experiment, experiment):
+            raise SnapError(f"this step cannot train {trial.text}: it is of another experiment")
+
+
+def selected_pair(path: Path) -> list[tuple[float | None, float]]:
+    """The pair that was selected for a cell; none if all pairs diverged."""
+    rows = read_rows(path, SELECTED)
+    if len(rows) != 1:
+        raise SnapError(f"{path} must have one row, which is the selection of a cell")
+    eta, alpha = rows[0]["eta"], rows[0]["alpha"]
+    return [(float(eta) if eta else None, float(alpha))] if alpha else []

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from snap.engines import ENGINES, resolve
-from snap.pipeline.jobs import best_eta
+from snap.errors import SnapError
+from snap.pipeline.jobs import best_eta, selected_pair
 from snap.pipeline.plan import Cell, Pair, Plan
-from snap.pipeline.rows import read_rows
 from snap.trial import Trial
 
 Described = Mapping[str, Any]  # a job in plan.json
@@ -121,11 +121,9 @@ class _Counter:
             return [given]
         family = self.folder / "select" / cell.learner / cell.dataset / cell.configuration
         try:
-            (row,) = read_rows(family / f"lambda={cell.lambda_text}.csv")
-        except (OSError, ValueError):
+            return selected_pair(family / f"lambda={cell.lambda_text}.csv")
+        except (OSError, SnapError):
             return []
-        eta = float(row["eta"]) if row["eta"] else None
-        return [(eta, float(row["alpha"]))] if row["alpha"] else []
 
 
 # How the kept trials of each stage are counted. Portraits are not kept in the store.

@@ -6,10 +6,11 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-from snap.pipeline.jobs import identity, with_pair
-from snap.pipeline.rows import LADDER, Row, read_rows, write_rows
+from snap.errors import SnapError
+from snap.pipeline.jobs import demand, identity, selected_pair, with_pair
+from snap.pipeline.rows import LADDER, Row, write_rows
 from snap.pipeline.training import Workplace, train
-from snap.trial import Trial
+from snap.trial import Iid, Sequential, Trial
 
 
 def ladder(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
@@ -19,6 +20,8 @@ def ladder(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) ->
     rows: list[Row] = []
     rungs = _rungs(spec, inputs)
     trials = list(itertools.chain(*itertools.chain(*rungs)))
+    demand((iid for rung in rungs for iid, _ in rung), Iid)
+    demand((sequential for rung in rungs for _, sequential in rung), Sequential)
     results = dict(zip(trials, train(trials, spec["engine"], place), strict=True))
     for step, (rung, seeds) in enumerate(zip(spec["rungs"], rungs, strict=False)):
         for trial, sequential in seeds:
@@ -41,16 +44,16 @@ def ladder_trials(spec: Row, inputs: Sequence[Path]) -> list[Trial]:
 
 def _rungs(spec: Row, inputs: Sequence[Path]) -> list[list[tuple[Trial, Trial]]]:
     """The trials of every rung; none if the cell has no pair."""
-    ((pair,),) = (read_rows(path) for path in inputs)
-    if not pair["alpha"]:
-        return []
-    eta = float(pair["eta"]) if pair["eta"] else None
-    return [_trials(rung, eta, float(pair["alpha"])) for rung in spec["rungs"]]
+    if len(inputs) != 1:
+        raise SnapError(f"a ladder needs the selection of one cell, got {len(inputs)}")
+    return [_trials(rung, *pair) for pair in selected_pair(inputs[0]) for rung in spec["rungs"]]
 
 
 def _trials(rung: Row, eta: float | None, selected: float) -> list[tuple[Trial, Trial]]:
     """For every seed, the i.i.d. and the sequential trial of a rung."""
     alpha = selected if rung["alpha"] is None else rung["alpha"]
+    if len(rung["iid"]) != len(rung["sequential"]):
+        raise SnapError("each rung of a ladder needs as many i.i.d. trials as sequential ones")
     return [
         (with_pair(iid, eta, alpha), with_pair(sequential, eta, alpha))
         for iid, sequential in zip(rung["iid"], rung["sequential"], strict=True)

@@ -14,10 +14,10 @@ from snap.consolidation import PERCENTS
 from snap.files import write_result
 from snap.metrics import best
 from snap.pipeline import snapshots
-from snap.pipeline.jobs import identity
-from snap.pipeline.rows import CONSOLIDATION, Row, read_rows, write_rows
+from snap.pipeline.jobs import demand, identity
+from snap.pipeline.rows import CONSOLIDATION, SEQUENTIAL, Row, read_rows, write_rows
 from snap.pipeline.training import Workplace, log, run_trials, write_ledger
-from snap.trial import Trial
+from snap.trial import Sequential, Trial
 
 if TYPE_CHECKING:
     from snap.result import Result
@@ -32,8 +32,9 @@ def portrait(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) 
     """
     from snap.engines import settle
 
-    rows = [row for path in inputs for row in read_rows(path)]
+    rows = [row for path in inputs for row in read_rows(path, SEQUENTIAL, ["alpha"])]
     chosen = [_best(Trial.parse(text), rows) for text in spec["trials"]]
+    demand(filter(None, chosen), Sequential)
     trials = [trial for trial in chosen if trial is not None]
     results: list[Result] = []
     watcher = snapshots.Watcher()

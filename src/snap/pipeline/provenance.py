@@ -30,9 +30,8 @@ PACKAGES = {
 RESTORED = "restored.json"  # file in a run's folder: where its restored trials come from
 
 
-def write(config: Mapping[str, Any], plan_file: Path, folder: Path, output: Path) -> None:
+def write(provenance: Mapping[str, Any], output: Path) -> None:
     """Write the result of `collect` as JSON."""
-    provenance = collect(config, plan_file, folder)
     write_result(output, json.dumps(provenance, indent=1, ensure_ascii=False).encode())
 
 

@@ -6,8 +6,6 @@ its file. So nothing gets into the store of trials that a later run cannot use.
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from snap.files import packed, read_regular, unpack
 from snap.numbers import parse_number, parse_whole
 from snap.pipeline.plan import Plan
 from snap.pipeline.row_trials import CONTROL_KEY, KEY, key, trial_of, trial_of_control
-from snap.pipeline.rows import Row
+from snap.pipeline.rows import Row, UnreadableError, parse_rows
 from snap.trial import Iid, Sequential, Trial
 
 MOST = 64_000_000  # bytes of a table
@@ -234,17 +232,9 @@ class _Table:
         if len(content) > MOST:
             raise SnapError(f"it has more than {MOST:,} bytes")
         try:
-            lines = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True))
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise SnapError(f"it is not a table of comma-separated values: {error}") from None
-        head = lines[0] if lines else []
-        missing = [name for name in columns if name not in head]
-        if missing or len(set(head)) < len(head):
-            raise SnapError(f"it lacks the columns {', '.join(missing) or 'with different names'}")
-        for number, line in enumerate(lines, start=1):
-            if len(line) != len(head):
-                raise SnapError(f"line {number} has {len(line)} values instead of {len(head)}")
-        return [dict(zip(head, line, strict=True)) for line in lines[1:]]
+            return parse_rows(content, columns)[1]
+        except UnreadableError as error:
+            raise SnapError(f"it {error}") from None
 
     def leave_out_papers(self) -> None:
         """Keep only the trials with a control: others are in other tables, or have no network."""

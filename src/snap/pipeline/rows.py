@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from snap.errors import SnapError, printable
 from snap.files import read_result, write_result
-from snap.numbers import number_text
+from snap.numbers import number_text, parse_number
 
 Row = dict[str, Any]
 
@@ -63,6 +64,12 @@ CONTROLS_CURVE = (
     "control,learner,dataset,configuration,lambda,eta,alpha,amount,chosen,seed,training,epoch,"
     "samples,accuracy"
 ).split(",")
+# The columns of text; all others have numbers, which may be missing.
+REACHED = "reached"  # True or False
+TEXT = (
+    "run learner dataset configuration protocol split trial status classes switch layer quantity"
+    f" control chosen {REACHED}"
+).split()
 CELL = ("learner", "dataset", "configuration", "lambda")
 METHOD = ("control", "amount", "chosen", *CELL)  # a table without controls has only the cell
 COLUMNS = {
@@ -96,9 +103,50 @@ def _text(value: Any) -> str:
     return number_text(value) if isinstance(value, float) else str(value)
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Read the rows of a CSV file; all values are text."""
-    return list(csv.DictReader(io.StringIO(read_result(path).decode(), newline="")))
+def read_rows(path: Path, columns: Sequence[str] = (), filled: Sequence[str] = ()) -> list[Row]:
+    """Read the rows of a CSV file; see `parse_rows`. Those of `filled` must have a value."""
+    rows = _read(path, columns)[1]
+    for name in filled:
+        if any(row[name] == "" for row in rows):
+            raise SnapError(f"{printable(str(path), 200)} has a row without {name}")
+    return rows
+
+
+def _read(path: Path, columns: Sequence[str]) -> tuple[list[str], list[Row]]:
+    try:
+        return parse_rows(read_result(path), columns)
+    except UnreadableError as error:
+        raise SnapError(f"{printable(str(path), 200)} {error}") from None
+
+
+class UnreadableError(SnapError):
+    """What is wrong with a table, after its name."""
+
+
+def parse_rows(content: bytes, columns: Sequence[str]) -> tuple[list[str], list[Row]]:
+    """The columns and the rows of a CSV file. All values are text, and no number is malformed.
+
+    It must have at least the columns that are given.
+    """
+    try:
+        lines = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UnreadableError(f"is not a table of comma-separated values: {error}") from None
+    head = lines[0] if lines else []
+    missing = [name for name in columns if name not in head]
+    if missing or len(set(head)) < len(head):
+        raise UnreadableError(f"lacks the columns {', '.join(missing) or 'with different names'}")
+    numbers = [place for place, name in enumerate(head) if name not in TEXT]
+    for number, line in enumerate(lines[1:], start=2):
+        if len(line) != len(head):
+            raise UnreadableError(f"has {len(line)} values instead of {len(head)} in line {number}")
+        for place in numbers:
+            if line[place]:
+                try:
+                    parse_number(line[place], printable(head[place]))
+                except SnapError as error:
+                    raise UnreadableError(f"is damaged in line {number}: {error}") from None
+    return head, [dict(zip(head, line, strict=True)) for line in lines[1:]]
 
 
 def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
@@ -107,13 +155,16 @@ def table(inputs: Sequence[Path], output: Path, run: str, reduced: str) -> None:
     The file name determines the kind of table. All columns of that kind are written, even if they
     are empty. Rows of one cell are adjacent and keep their order.
     """
+    if output.stem not in COLUMNS:
+        name = printable(output.name)
+        raise SnapError(f"there is no table {name!r}: --output must be one of {', '.join(COLUMNS)}")
     columns: list[str] = ["run", *COLUMNS[output.stem]]
     rows: list[Row] = []
     named = f"{run} (reduced: {reduced})" if reduced else run
     for path in inputs:
-        reader = csv.DictReader(io.StringIO(read_result(path).decode(), newline=""))
-        columns += [name for name in reader.fieldnames or () if name not in columns]
-        rows += [{"run": named, **row} for row in reader]
+        names, found = _read(path, CELL)
+        columns += [name for name in names if name not in columns]
+        rows += [{"run": named, **row} for row in found]
     # The table must not depend on how cells are grouped into jobs.
     cells: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:

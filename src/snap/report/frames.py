@@ -13,34 +13,45 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from snap import metrics
-from snap.errors import SnapError
+from snap.errors import SnapError, printable
 from snap.files import packed, unpack
 from snap.learners import HEBBIAN, LEARNERS
 from snap.pipeline.layout import READINGS
 from snap.pipeline.published import read_whole
+from snap.pipeline.rows import COLUMNS, REACHED, TEXT
 
 Frame: TypeAlias = pd.DataFrame
-TEXT_COLUMNS = (
-    "run learner dataset configuration protocol split trial status classes switch layer quantity"
-    " control chosen"
-).split()
 CELL = ["learner", "dataset", "configuration", "lambda"]
+LATER = {"ladder": ("learner",)}  # columns that the tables of earlier versions lack
 MOST = 500_000_000  # bytes of a table that a packed file may expand to
 
 
 def read(path: Path) -> Frame:
-    """Read a tidy table: TEXT_COLUMNS are text, all others numbers, missing values NaN."""
+    """Read a tidy table: rows.TEXT are text, all others numbers, missing values NaN."""
     text = io.BytesIO(content_of(path))
+    kinds = dict.fromkeys((name for name in TEXT if name != REACHED), "str")
     try:
-        frame = pd.read_csv(text, dtype=dict.fromkeys(TEXT_COLUMNS, "str"), keep_default_na=True)
-    except ValueError as error:
-        raise SnapError(f"{path} cannot be read as a table: {error}") from None
+        frame = pd.read_csv(text, dtype=kinds, keep_default_na=True, index_col=False)
+    except (ValueError, OverflowError) as error:
+        reason = printable(str(error), 200)
+        raise SnapError(f"{path} cannot be read as a table: {reason}") from None
+    name = path.name.partition(".")[0]
+    missing = {"run", *COLUMNS.get(name, ())} - {*frame.columns, *LATER.get(name, ())}
+    if missing:
+        raise SnapError(f"{path} lacks the columns {', '.join(sorted(missing))}")
     # pandas cannot infer the type of a column without values.
-    blank = [c for c in frame.columns if c not in TEXT_COLUMNS and frame[c].isna().all()]
-    return frame.astype(dict.fromkeys(blank, float))
+    numbers = [c for c in frame.columns if c not in TEXT]
+    frame = frame.astype(dict.fromkeys((c for c in numbers if frame[c].isna().all()), float))
+    for column in numbers:
+        kind = frame[column].dtype.kind
+        if kind not in "iuf" or (kind == "f" and np.isinf(frame[column]).any()):
+            shown = printable(str(column))
+            raise SnapError(f"{path} has a value in the column {shown} that is not a number")
+    return frame
 
 
 def content_of(path: Path) -> bytes:

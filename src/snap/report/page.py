@@ -65,8 +65,14 @@ class Contents:
     snapshots: Sequence[str] = ()  # datasets with snapshots of the hidden weights
 
 
-def write(folder: Path, output: Path, contents: Contents, style: Mapping[str, Any]) -> None:
-    """Write the report of the run in `folder`."""
+def write(
+    folder: Path,
+    output: Path,
+    contents: Contents,
+    style: Mapping[str, Any],
+    account: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the report of the run in `folder`; `account` is its provenance if not yet written."""
     # These are slow to import, and other modules need only the words above.
     from snap.report import bundle, development, explorer
     from snap.report.figures import narrow_svg
@@ -80,7 +86,7 @@ def write(folder: Path, output: Path, contents: Contents, style: Mapping[str, An
     claims = _claims(folder / "claims.json", [*figures, *tables])
     readings = [_reading(folder, name, contents) for name in contents.readings]
     _compare(claims, readings)
-    provenance = _read(folder / "provenance.json", PROVENANCE)
+    provenance = account or _read(folder / "provenance.json", PROVENANCE)
     templates = PackageLoader("snap.report", "template")
     environment = Environment(
         loader=templates,
