@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
 import io
 import os
 import random
@@ -123,19 +122,17 @@ def inner(name: str) -> str:
     return name.removeprefix("deep/down/")
 
 
-def contents(place: Path) -> dict[str, str]:
-    """Every file below a folder, with a hash of its content, and every folder."""
+def contents(place: Path) -> dict[str, tuple[int, ...]]:
+    """Every file below a folder, with what changes when it is written to, and every folder."""
     found = {}
     for top, folders, names in os.walk(place):
         for name in (*folders, *names):
-            path = Path(top, name)
-            mode = path.lstat().st_mode
-            what = str(stat.S_IFMT(mode))
-            if stat.S_ISREG(mode):
-                what += hashlib.sha256(path.read_bytes()).hexdigest()
-            elif stat.S_ISLNK(mode):
-                what += str(path.readlink())
-            found[str(path.relative_to(place))] = what
+            path = os.path.join(top, name)  # noqa: PTH118
+            state = os.lstat(path)
+            what: tuple[int, ...] = (state.st_mode, state.st_ino)
+            if not stat.S_ISDIR(state.st_mode):
+                what += (state.st_size, state.st_mtime_ns)
+            found[os.path.relpath(path, place)] = what
     return found
 
 

@@ -61,15 +61,17 @@ def prepare(folder: Path) -> None:
     for name, text in trained_run.train(folder, folder / "data").items():
         (folder / f"{name}.json").write_text(text)
     little_run.run_of(folder / "tables", little_run.as_in_the_paper())
-    report_folder.build(folder / "report")
     (folder / "config.json").write_text(
         json.dumps(json.loads((folder / "results/smoke/plan.json").read_bytes())["plans"]["smoke"])
     )
     (folder / "config.yaml").write_bytes(as_yaml(CONFIG))
     (folder / "mine.yaml").write_bytes(b"run: mine\nlambdas: [1, 2]\n")
     (folder / "notes.txt").write_text("Nothing is published here.\n")
-    shutil.copytree(ROOT / "workflow", folder / "workflow", ignore=lambda *_: ["__pycache__"])
-    shutil.copytree(ROOT / "reports/captions", folder / "reports/captions")
+    captions = [f"reports/captions/{name}.rst" for name in ("iid", "headline")]
+    settings = [f"workflow/{name}.yaml" for name in ("claims", "paper", "style")]
+    for name in (*captions, *settings, "workflow/schemas/config.schema.yaml"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
 
 
 # The kinds of cases. Each changes the folder, which is the working directory, and gives a command.
@@ -180,6 +182,7 @@ def report(rng: random.Random, folder: Path) -> Case:
         options = ["--tables", "results/smoke/tables", "--config", "@config.json", *paper]
         return Case("snap", ["job", "check", *options, "--output", "made.json"])
     if step == "page":
+        report_folder.build(folder / "report")
         if rng.random() < 0.7:
             spoil_part(folder / "report", rng)
         options = ["--folder", "report", "--figures", "headline", "iid", "--tables", "metrics"]
@@ -190,7 +193,10 @@ def report(rng: random.Random, folder: Path) -> Case:
     if step == "claims":
         options += ["--claims", "workflow/claims.yaml", "--output", "made.json"]
         return Case("snap", ["report", "claims", *options])
-    return Case("snap", ["report", "tables", "metrics", "growth", *options, "--output", "made"])
+    return Case(
+        "snap",
+        ["report", "tables", "metrics-Synthetic", "growth-equations", *options, "--output", "made"],
+    )
 
 
 def data_folder(rng: random.Random, folder: Path) -> Case:
@@ -224,7 +230,7 @@ def trial_store(rng: random.Random, folder: Path) -> Case:
     for _ in range(rng.choice((1, 1, 3))):
         spoil_part(folder / rng.choice(("results", "results/smoke", "logs")), rng)
     if rng.random() < 0.3 and (folder / "results/smoke/plan.json").is_file():
-        with contextlib.suppress(ValueError, RecursionError):  # it was spoiled before
+        with contextlib.suppress(ValueError, RecursionError, OSError):  # it was spoiled before
             plan = json.loads((folder / "results/smoke/plan.json").read_bytes())
             rewrite(folder / "results/smoke/plan.json", changed(plan, rng))
     if rng.random() < 0.2:
@@ -248,13 +254,13 @@ def spoil_part(folder: Path, rng: random.Random) -> None:
     path = rng.choice(sorted(path for path in folder.rglob("*") if path.is_file()))
     if path.is_symlink():
         return
-    if rng.random() < 0.5:
-        spoil(path, rng)
-    elif path.suffix == ".json":
-        with contextlib.suppress(ValueError, RecursionError):  # it was spoiled before
+    with contextlib.suppress(ValueError, RecursionError, OSError):  # it was spoiled before
+        if rng.random() < 0.5:
+            spoil(path, rng)
+        elif path.suffix == ".json":
             rewrite(path, changed(json.loads(path.read_bytes()), rng))
-    else:
-        write_result(path, damaged(path.read_bytes(), rng))
+        else:
+            write_result(path, damaged(path.read_bytes(), rng))
 
 
 def rewrite(path: Path, value: Any) -> None:

@@ -41,7 +41,7 @@ VALID: Mapping[str, Sequence[str]] = {
     "ledger": ("ledger.json",),
     "max_epochs": ("1", "2"),
     "name": ("iid", "headline", "reference", "code", "text+output_sign=free"),
-    "names": ("growth", "metrics", "pairs-Synthetic", "pairs-MNIST"),
+    "names": ("growth-equations", "metrics-Synthetic", "pairs-Synthetic", "sgd-iid"),
     "output": ("made.csv", "made.png", "made/deep/x.json"),
     "paper": ("workflow/paper.yaml",),
     "project": ("config.yaml",),

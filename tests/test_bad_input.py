@@ -188,7 +188,8 @@ def test_the_announcement_says_if_a_run_takes_days():
     plan = load(
         merge(read([ROOT / "config.yaml"]), {"grids": {"text": {"eta": many, "alpha": many}}})
     )
-    text = announcement(core_hours(plan), 2)
+    text = announcement(core_hours(plan), 3.2e9, 2)
+    assert "3.2 GB of memory in each job" in text
     assert re.search(r"about [\d,]+ days on 2 cores", text)
     assert "This takes days" in text
-    assert "days" not in announcement(core_hours(load(read([ROOT / "config.yaml"]))), 2)
+    assert "days" not in announcement(core_hours(load(read([ROOT / "config.yaml"]))), 1e9, 2)

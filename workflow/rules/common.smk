@@ -14,7 +14,14 @@ from snap.learners import LEARNERS
 from snap.pipeline import keeper, methods, reduced, specs
 from snap.pipeline.cluster.settings import settings
 from snap.pipeline.readings import load_all
-from snap.pipeline.work import STAGES, core_hours, slurm_job_names, work_of
+from snap.pipeline.work import (
+    STAGES,
+    check_memory,
+    core_hours,
+    memory,
+    slurm_job_names,
+    work_of,
+)
 from snap.report import catalog, paper_tables, versions
 
 HERE = Path(workflow.basedir)

@@ -5,6 +5,7 @@ import signal
 
 from snap.pipeline import status
 from snap.pipeline.announcer import Announcer
+from snap.pipeline.resources import usable_memory
 
 
 include: "slurm.smk"
@@ -64,6 +65,15 @@ def take_folder_lock():
         raise WorkflowError(str(error)) from None
 
 
+def refuse_what_does_not_fit():
+    """Refuse jobs that need more memory than this machine has, if they run here."""
+    if workflow.local_exec:
+        try:
+            check_memory(PLANS.values(), usable_memory())
+        except SnapError as error:
+            raise WorkflowError(str(error)) from None
+
+
 PLAN_FILE = Path("results") / MAIN / "plan.json"
 ANNOUNCER = Announcer(PLAN_FILE)
 
@@ -71,6 +81,7 @@ ANNOUNCER = Announcer(PLAN_FILE)
 onstart:
     take_folder_lock()
     refuse_arrays()
+    refuse_what_does_not_fit()
     executor = slurm_executor()
     if executor is not None:
         prepare_slurm(executor, PLAN_FILE)
@@ -79,7 +90,11 @@ onstart:
     jobs = list(training_jobs())
     ARGUMENTS.start()
     print(
-        status.announcement(sum(map(core_hours, PLANS.values())), cores),
+        status.announcement(
+            sum(map(core_hours, PLANS.values())),
+            max(map(memory, PLANS.values())),
+            cores,
+        ),
         file=sys.stderr,
     )
     name = executor.run_uuid if executor is not None else None

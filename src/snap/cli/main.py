@@ -21,6 +21,9 @@ A first look, in a minute:
 """
 
 
+OUT_OF_MEMORY = "can't allocate memory"  # what torch says instead of a MemoryError
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; bad input gives one sentence on standard error and exit code 2."""
     streams.prepare()
@@ -35,6 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except MemoryError as error:
         streams.say(f"snap: error: not enough memory: {error}")
+        return 2
+    except RuntimeError as error:
+        if OUT_OF_MEMORY not in str(error):
+            raise
+        streams.say("snap: error: not enough memory for the networks: choose fewer hidden neurons")
         return 2
     except BrokenPipeError:  # the reader of our output has exited
         return 141

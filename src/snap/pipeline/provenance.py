@@ -16,6 +16,7 @@ from snap.errors import SnapError
 from snap.files import read_result, write_result
 from snap.pipeline.costs import costs
 from snap.pipeline.reduced import words
+from snap.pipeline.resources import memory
 from snap.trial import SEMANTICS
 
 PACKAGES = {
@@ -49,7 +50,7 @@ def collect(config: Mapping[str, Any], plan_file: Path, folder: Path) -> dict[st
         "git": _commit(folder),
         "versions": {"python": platform.python_version()} | _versions(),
         "platform": platform.platform(),
-        "hardware": {"cpu": _cpu(Path("/proc/cpuinfo")), "cores": _cores(), "memory": _memory()},
+        "hardware": {"cpu": _cpu(Path("/proc/cpuinfo")), "cores": _cores(), "memory": memory()},
         "costs": _costs(plan_file),
         "restored": read_restored(plan_file.parent),
         "config": dict(config),
@@ -81,14 +82,6 @@ def _cores() -> int | None:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count()
-
-
-def _memory() -> int | None:
-    """The memory of the machine in bytes."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def _commit(folder: Path) -> dict[str, Any] | None:

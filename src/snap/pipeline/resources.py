@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import tempfile
 import time
@@ -27,6 +28,21 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS
         return os.cpu_count() or 1
+
+
+def memory() -> int | None:
+    """The memory of the machine in bytes."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def usable_memory() -> int | None:
+    """The memory of the machine, or less if this process may not use so much (ulimit -v)."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    known = [memory(), None if limit == resource.RLIM_INFINITY else limit]
+    return min((size for size in known if size is not None), default=None)
 
 
 def bind(threads: int) -> int:

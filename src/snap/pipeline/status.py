@@ -242,11 +242,15 @@ def duration(seconds: float) -> str:
     return f"about {round(hours / 24):,} days"
 
 
-def announcement(core_hours: float, cores: int | None) -> str:
-    """A rough duration of a whole run, printed before it starts, with a warning if it is days."""
+def announcement(core_hours: float, memory: float, cores: int | None) -> str:
+    """A rough duration of a whole run, printed before it starts, with a warning if it is days.
+
+    `memory` is what a job needs at least, in bytes.
+    """
     text = f"Training from scratch takes about {core_hours:,.1f} core hours"
     if cores:
         text += f": {duration(3600 * core_hours / cores)} on {cores} cores"
+    text += f", with at least {memory / 1e9:,.1f} GB of memory in each job"
     if core_hours > 24 * (cores or 100):
         text += ". This takes days: press Ctrl-C to stop, or choose a smaller grid"
     return text + "."

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from snap.data.datasets import DATASETS
+from snap.errors import SnapError
 from snap.learners import LEARNERS
 from snap.pipeline import methods
 from snap.pipeline.methods import Method
@@ -19,6 +20,12 @@ FINAL = ("iid", "sequential", "ladder")
 
 # Used for estimates before anything has been measured.
 SECONDS_PER_WEIGHT_ROW = 0.17e-6  # per sample and hidden neuron, on one core
+
+# Of a job: at the start, and for each weight of the hidden layer, which exists four times in single
+# precision: as initialised, as trained, and twice while loops are compiled. Both are measured with
+# the cpu engine; the others need as much or more.
+BYTES_AT_START = 160_000_000
+BYTES_PER_WEIGHT = 16
 
 Work = dict[str, Any]
 T = TypeVar("T")
@@ -90,6 +97,24 @@ def slurm_job_names(
 def core_hours(plan: Plan) -> float:
     """A rough estimate of the core hours needed to train a whole plan from scratch."""
     return float(sum(work["cost"] for stage in STAGES for work in work_of(plan, stage)) / 3600)
+
+
+def memory(plan: Plan) -> float:
+    """A rough estimate of the bytes that a training job needs at least."""
+    known = [(DATASETS[data["name"]], int(data["hidden"])) for data in plan.config["datasets"]]
+    return BYTES_AT_START + max(
+        record.most_bytes + hidden * record.pixels * BYTES_PER_WEIGHT for record, hidden in known
+    )
+
+
+def check_memory(plans: Iterable[Plan], usable: int | None) -> None:
+    """Raise an error if a job needs more memory than there is."""
+    needed = max(map(memory, plans))
+    if usable is not None and needed > usable:
+        raise SnapError(
+            f"config key datasets: with so many hidden neurons, a job needs at least"
+            f" {needed / 1e9:,.1f} GB of memory, but here are {usable / 1e9:,.1f} GB"
+        )
 
 
 def _search(plan: Plan) -> list[Work]:
