@@ -85,6 +85,16 @@ JOBS = {
         ["job", "table", "iid.json", "--run", "x", "--output", "made/iid.csv"],
         "iid.json is not a table of comma-separated values",
     ),
+    "no name of a file": (job("iid", ""), "'.' is a folder, not the name of a file"),
+    "no name to write to": (
+        ["job", "table", "--run", "x", "--output", ""],
+        "there is no table ''",
+    ),
+    "an unknown argument in two lines": (
+        ["report", "tables", "x\ny", "--config", "@config.json", "--tables", "tables", *PAPER,
+         "--output", "made"],
+        r"there is no table 'x\\ny'",
+    ),
     "tables of another kind": (
         ["job", "check", "--tables", "data", "--config", "@config.json", *PAPER, "--output", "x"],
         "data/search.csv is missing",
@@ -95,8 +105,8 @@ JOBS = {
         "the report needs results/smoke/claims.json, which is missing",
     ),
     "a table that does not exist after one that does": (
-        ["report", "tables", "growth-equations", "magic", "--tables", "tables", "--config", "@config.json",
-         *PAPER, "--output", "made"],
+        ["report", "tables", "growth-equations", "magic", "--tables", "tables", "--config",
+         "@config.json", *PAPER, "--output", "made"],
         "there is no table 'magic'",
     ),
 }  # fmt: skip
@@ -169,6 +179,21 @@ def test_a_trial_with_a_strange_key_is_one_sentence(here, capsys):
     refused(job("iid", SELECTED), "is not a trial: ", capsys)
 
 
+def test_an_unknown_argument_is_one_printable_line(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["data", "verify", "\t\x1b[31m"])
+    assert caught.value.code == 2
+    *_, sentence = capsys.readouterr().err.splitlines()
+    assert sentence == r"snap: error: unrecognized arguments: \t\x1b[31m"
+
+
+def test_a_strange_key_of_a_claim_is_one_printable_line(here, capsys):
+    text = (ROOT / "workflow/claims.yaml").read_text()
+    (here / "claims.yaml").write_text(text.replace("  of:", '  "\\t": 1\n        of:', 1))
+    arguments = ["report", "claims", "--tables", "tables", *PAPER, "--config", "@config.json"]
+    refused([*arguments, "--claims", "claims.yaml", "--output", "x.json"], r"\t", capsys)
+
+
 def test_data_that_cannot_be_had_leave_no_folder(here, capsys):
     arguments = ["data", "fetch", "--dataset", "MNIST", "--from", "data", "--dir", "new/data"]
     refused(arguments, "no source could serve MNIST", capsys)
@@ -178,3 +203,63 @@ def test_a_file_that_cannot_be_written_leaves_no_folder(tmp_path):
     with pytest.raises(OSError, match="File name too long"):
         write_atomically(tmp_path / "new/deep" / ("x" * 300), b"content")
     assert [*tmp_path.iterdir()] == []
+
+
+# What a run notes about itself
+
+PLANS = {
+    "no jobs": {"jobs": None},
+    "a job without an output": {"jobs": [{"stage": "iid"}]},
+    "a path with a zero byte": {"run": "smo\0ke"},
+    "cores as text": {"cores": "two"},
+    "a time as text": {"ended": "now"},
+}
+
+
+@pytest.mark.parametrize("case", PLANS)
+def test_a_wrong_plan_is_one_sentence(case, here, capsys):
+    path = here / "results/smoke/plan.json"
+    content = json.loads(path.read_text()) | PLANS[case]
+    write_result(path, json.dumps(content).encode())
+    for command in ("status", "costs"):
+        refused([command], "plan.json is not the plan of a run: remove it, then run again", capsys)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"seconds": "1", "cores": 2}', '{"seconds": 1}', "NaN"])
+def test_a_wrong_account_of_time_is_one_sentence(text, here, capsys):
+    write_result(here / "results/smoke/invocations/1.json", text.encode())
+    refused(["costs"], "1.json is not an account of a run's time: remove it", capsys)
+
+
+LEDGERS = ["[]", "5", '{"trained": "all"}', '{"trained": NaN}', "[" * 10_000, "\udcff", "9" * 5000]
+
+
+@pytest.mark.parametrize("text", LEDGERS, ids=range(len(LEDGERS)))
+def test_a_wrong_ledger_and_a_wrong_heartbeat_are_none(text, here, capsys):
+    """They are only notes. A heartbeat may be half written."""
+    beats = here / "results/smoke/heartbeats"
+    beats.mkdir()
+    beat = {"job": "x", "trials": 1, "done": 0, "share": 0, "pid": -1, "host": "", "threads": 1}
+    (beats / "more.json").write_text(json.dumps(beat | {"at": "now"}))
+    for path in (here / "logs/iid.json", beats / "one.json"):
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert [main([command]) for command in ("status", "costs")] == [0, 0]
+    assert "iid 2/2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["{}", '[{"date": 1}]', "[[]]"])
+def test_a_wrong_account_of_restored_runs_is_one_sentence(text, here, capsys):
+    write_result(here / "results/smoke/restored.json", text.encode())
+    arguments = ["report", "page", "--folder", "results/smoke", "--config", "@config.json", *STYLE]
+    refused([*arguments, "--output", "x.html"], "is not the account of restored runs", capsys)
+
+
+def test_another_configuration_in_the_plan_counts_no_trials(here, capsys):
+    path = here / "results/smoke/plan.json"
+    content = json.loads(path.read_text())
+    content["plans"]["smoke"]["lambdas"] = "many"
+    write_result(path, json.dumps(content).encode())
+    for output in (here / "results/smoke/iid").rglob("*.csv"):
+        output.unlink()
+    assert main(["status"]) == 0
+    assert "iid 0/2" in capsys.readouterr().out

@@ -61,6 +61,8 @@ def with_folder(folder: Path) -> Iterator[None]:
 
 def record_of(path: Path) -> Path:
     """The file beside a result that holds its checksum."""
+    if not path.name:
+        raise SnapError(f"{str(path)!r} is a folder, not the name of a file")
     return path.with_name(f".{path.name}.sha256")
 
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from snap import __version__
 from snap.cli import bench, data, job, lists, report, runs, streams, train
@@ -21,6 +22,7 @@ A first look, in a minute:
 """
 
 
+LONGEST = 2000  # letters of an error
 OUT_OF_MEMORY = "can't allocate memory"  # what torch says instead of a MemoryError
 
 
@@ -34,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except SnapError as error:
-        streams.say(f"snap: error: {error}")
+        streams.say(f"snap: error: {printable(str(error), LONGEST)}")
         return 2
     except MemoryError as error:
         streams.say(f"snap: error: not enough memory: {error}")
@@ -57,8 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         streams.finish()
 
 
+class Parser(argparse.ArgumentParser):
+    """Its subcommands are of this class too."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message, LONGEST))
+
+
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="snap",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -31,12 +31,14 @@ def is_alive(pid: int, before: float | None = None) -> bool:
     """
     import psutil
 
+    if pid <= 0:
+        return False
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
         return before is None or float(process.create_time()) < before + 1
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, OverflowError):
         return False
     except psutil.AccessDenied:  # it belongs to another user
         return True

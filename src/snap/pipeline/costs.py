@@ -12,6 +12,7 @@ from snap.errors import SnapError
 from snap.files import read_result
 from snap.pipeline.cluster.settings import settings
 from snap.pipeline.plan import Plan
+from snap.pipeline.shapes import ACCOUNT, NUMBER, Every, check
 from snap.pipeline.status import LEDGER, duration, ledger_of, read_plan
 from snap.pipeline.work import slurm_job_names, work_of
 
@@ -28,7 +29,7 @@ def costs(plan_file: Path) -> dict[str, Any]:
             job["stage"], dict.fromkeys(("jobs", "guess", "job_seconds", *LEDGER), 0.0)
         )
         stage["jobs"] += 1
-        stage["job_seconds"] += _seconds(Path(job["benchmark"]))
+        stage["job_seconds"] += _seconds(Path(job.get("benchmark", "")))
         ledger = ledger_of(job)
         for key in LEDGER:
             stage[key] += ledger[key]
@@ -57,9 +58,11 @@ def _invocation(path: Path) -> dict[str, Any]:
     """The time and the cores of one start of Snakemake."""
     text = read_result(path)
     try:
-        account = json.loads(text)
-        return {**account, "seconds": float(account["seconds"]), "cores": account["cores"]}
-    except (ValueError, LookupError, TypeError, RecursionError):
+        account: dict[str, Any] = json.loads(text)
+        check(account, ACCOUNT, "it")
+        check(account.get("allocated", {}), Every(NUMBER), "it")
+        return account
+    except (ValueError, RecursionError):
         raise SnapError(f"{path} is not an account of a run's time: remove it") from None
 
 

@@ -13,6 +13,7 @@ from snap.engines import ENGINES, resolve
 from snap.errors import SnapError
 from snap.pipeline.jobs import best_eta, selected_pair
 from snap.pipeline.plan import Cell, Pair, Plan
+from snap.pipeline.shapes import CONFIG, PAPER, check
 from snap.trial import Trial
 
 Described = Mapping[str, Any]  # a job in plan.json
@@ -29,7 +30,13 @@ def kept(content: Mapping[str, Any], results: Path, jobs: Sequence[Described]) -
     files = {path.name for path in store.glob("??/*.json")}
     counts = {}
     for run, config in content.get("plans", {}).items():
-        engines = _engines(config, content["slurm"] is not None)
+        try:
+            check(config, CONFIG, "the configuration")
+            paper = content["paper"]
+            check(paper, PAPER, "the paper")
+            engines = _engines(config, content["slurm"] is not None)
+        except (LookupError, SnapError):
+            continue
 
         def find(trial: Trial, engines: Sequence[str] = engines) -> Path | None:
             for engine in engines:
@@ -38,7 +45,7 @@ def kept(content: Mapping[str, Any], results: Path, jobs: Sequence[Described]) -
                     return store / name[:2] / f"{name}.json"
             return None
 
-        counter = _Counter(Plan(config, content["paper"]), results / run, find)
+        counter = _Counter(Plan(config, paper), results / run, find)
         for job in jobs:
             count = COUNTED.get(job["stage"])
             if count and job["output"].startswith(f"results/{run}/{job['stage']}/"):

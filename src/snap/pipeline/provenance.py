@@ -14,9 +14,11 @@ from typing import Any
 
 from snap.errors import SnapError
 from snap.files import read_result, write_result
+from snap.pipeline import shapes
 from snap.pipeline.costs import costs
 from snap.pipeline.reduced import words
 from snap.pipeline.resources import memory
+from snap.pipeline.shapes import check
 from snap.trial import SEMANTICS
 
 PACKAGES = {
@@ -111,8 +113,11 @@ def read_restored(run: Path) -> list[dict[str, Any]]:
     text = read_result(path)
     try:
         restored: list[dict[str, Any]] = json.loads(text)
+        check(restored, shapes.RESTORED, "it")
     except (ValueError, RecursionError):
-        raise SnapError(f"{path} is not JSON: remove it, and repeat snap restore") from None
+        raise SnapError(
+            f"{path} is not the account of restored runs: remove it, and repeat snap restore"
+        ) from None
     return restored
 
 

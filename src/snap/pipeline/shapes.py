@@ -30,6 +30,7 @@ class Maybe:
 
 
 NUMBER, WHOLE, TEXT, ANYTHING = "a number", "a whole number", "text", "anything"
+PATH = "a path"
 PAIR = (Maybe(NUMBER), NUMBER)  # η and α
 TRIALS = [TEXT]
 SPECS: Mapping[str, Any] = {
@@ -61,6 +62,45 @@ SPECS: Mapping[str, Any] = {
     },
 }
 SEEDS = {"seeds": [WHOLE]}
+# What is read of a plan.json, of the heartbeat of a job, and of the account of a run's time.
+PLAN = {
+    "run": PATH,
+    "started": NUMBER,
+    "cores": Maybe(WHOLE),
+    "slurm": Maybe(TEXT),
+    "jobs": [{"stage": TEXT, "output": PATH, "ledger": PATH, "trials": WHOLE, "cost": NUMBER}],
+}
+# These are not in every plan.json.
+PLAN_MORE = {
+    "host": TEXT,
+    "pid": WHOLE,
+    "runner": Maybe(WHOLE),
+    "ended": NUMBER,
+    "allocation": Maybe(TEXT),
+    "plans": Every(ANYTHING),
+}
+BEAT = {
+    "job": TEXT,
+    "trials": WHOLE,
+    "done": WHOLE,
+    "share": NUMBER,
+    "pid": WHOLE,
+    "host": TEXT,
+    "threads": WHOLE,
+    "at": NUMBER,
+}
+ACCOUNT = {"seconds": NUMBER, "cores": Maybe(NUMBER)}
+# The provenance of the published runs that a run was restored from.
+COUNTS = dict.fromkeys(("trials", "diverged", "trained", "reused", "core_seconds"), NUMBER)
+RESTORED = [
+    {
+        "run": TEXT,
+        "date": TEXT,
+        "git": Maybe({"commit": Maybe(TEXT)}),
+        "hardware": {"cpu": Maybe(TEXT), "cores": Maybe(WHOLE)},
+        "costs": Maybe({"wall_seconds": NUMBER, "stages": Every(COUNTS)}),
+    }
+]
 # What is read of a complete configuration.
 CONFIG = {
     "run": TEXT,
@@ -195,8 +235,8 @@ def _mismatch(value: Any, shape: Any, at: str) -> tuple[str, str] | None:
 
 
 def _is(value: Any, kind: str) -> bool:
-    if kind == TEXT:
-        return isinstance(value, str)
+    if kind in (TEXT, PATH):
+        return isinstance(value, str) and (kind == TEXT or "\0" not in value)
     if kind == ANYTHING:
         return True
     if isinstance(value, bool) or not isinstance(value, int | float):

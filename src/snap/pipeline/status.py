@@ -19,9 +19,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from snap.errors import SnapError
 from snap.files import read_result, write_atomically, write_result
+from snap.numbers import parse_number
 from snap.pipeline.alive import STALE, goes_on, is_alive
 from snap.pipeline.cluster import queue
 from snap.pipeline.resources import slurm_job
+from snap.pipeline.shapes import BEAT, PLAN, PLAN_MORE, check
+from snap.reading import parse_json, read_text
 from snap.trial import Trial
 
 if TYPE_CHECKING:
@@ -108,11 +111,11 @@ def read_plan(path: Path) -> dict[str, Any]:
     """The content of a plan.json, which must be as a run has written it."""
     text = read_result(path)
     try:
-        content = json.loads(text)
+        content: dict[str, Any] = json.loads(text)
+        check(content, PLAN, "it")
+        check(content, {key: PLAN_MORE[key] for key in PLAN_MORE if key in content}, "it")
     except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict) or not {"run", "started"} <= {*content}:
-        raise SnapError(f"{path} is not the plan of a run: remove it, then run again")
+        raise SnapError(f"{path} is not the plan of a run: remove it, then run again") from None
     return content
 
 
@@ -210,10 +213,12 @@ def _done(job: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
 def ledger_of(job: Mapping[str, Any]) -> dict[str, float]:
     """The ledger of a job; all zeros if there is none."""
     try:
-        ledger = json.loads(Path(job["ledger"]).read_bytes())
-    except (OSError, ValueError):
-        ledger = {}
-    return {key: float(ledger.get(key, 0)) for key in LEDGER}  # older ledgers have fewer keys
+        ledger = parse_json(read_text(Path(job["ledger"])), "the ledger")
+        check(ledger, {}, "it")
+        # Older ledgers have fewer keys.
+        return {key: parse_number(ledger.get(key, 0), key) for key in LEDGER}
+    except (OSError, SnapError):
+        return dict.fromkeys(LEDGER, 0.0)
 
 
 def _heartbeats(folder: Path) -> list[dict[str, Any]]:
@@ -221,8 +226,9 @@ def _heartbeats(folder: Path) -> list[dict[str, Any]]:
     beats = []
     for path in sorted(folder.glob("*.json")):
         try:
-            beat = json.loads(path.read_bytes())
-        except (OSError, ValueError):  # the job has just ended
+            beat = parse_json(read_text(path), "the heartbeat")
+            check(beat, BEAT, "it")
+        except (OSError, SnapError):  # the job has just ended
             continue
         gone = beat["host"] == socket.gethostname() and not is_alive(beat["pid"])
         if not gone and time.time() - beat["at"] < STALE:
