@@ -283,8 +283,9 @@ def published_folder(rng: random.Random, folder: Path) -> Case:
             spoil(path, rng)
     if rng.random() < 0.7:
         regular = [path for path in published.rglob("*") if path.is_file()]
-        if all(path.stat().st_size < 10**8 and not path.is_symlink() for path in regular):
-            trained_run.write_record(published)
+        if not any(path.is_symlink() for path in regular):
+            with contextlib.suppress(OSError):  # a folder is in the place of the record
+                trained_run.write_record(published)
     return Case("snap", ["restore", "published", "--results", rng.choice(("results", "new/one"))])
 
 

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 import little_run
 import report_folder
@@ -93,7 +94,7 @@ JOBS = {
     "an unknown argument in two lines": (
         ["report", "tables", "x\ny", "--config", "@config.json", "--tables", "tables", *PAPER,
          "--output", "made"],
-        r"there is no table 'x\\ny'",
+        r"there is no table 'x\ny'",
     ),
     "tables of another kind": (
         ["job", "check", "--tables", "data", "--config", "@config.json", *PAPER, "--output", "x"],
@@ -188,10 +189,19 @@ def test_an_unknown_argument_is_one_printable_line(capsys):
 
 
 def test_a_strange_key_of_a_claim_is_one_printable_line(here, capsys):
-    text = (ROOT / "workflow/claims.yaml").read_text()
-    (here / "claims.yaml").write_text(text.replace("  of:", '  "\\t": 1\n        of:', 1))
+    claims = yaml.safe_load((ROOT / "workflow/claims.yaml").read_text())
+    claims[0]["\t"] = 1
+    (here / "claims.yaml").write_text(yaml.safe_dump(claims))
     arguments = ["report", "claims", "--tables", "tables", *PAPER, "--config", "@config.json"]
     refused([*arguments, "--claims", "claims.yaml", "--output", "x.json"], r"\t", capsys)
+
+
+def test_a_wrong_colour_of_a_learner_is_one_sentence(here, capsys):
+    style = yaml.safe_load((ROOT / "workflow/style.yaml").read_text())
+    style["learners"]["sgd"] = {"growths": {"linear": {"color": ["#f5=87c3", "#000"]}}}
+    (here / "style.yaml").write_text(yaml.safe_dump(style))
+    arguments = ["report", "figure", "iid", "--tables", "tables", "--style", "style.yaml", *PAPER]
+    refused([*arguments, "--output", "x.csv"], "style.yaml cannot be used as a style: ", capsys)
 
 
 def test_data_that_cannot_be_had_leave_no_folder(here, capsys):

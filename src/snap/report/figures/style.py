@@ -33,6 +33,7 @@ def read_style(path: Path) -> Style:
             _pair(color)
         if not style["others"] or not style["tasks"]:
             raise ValueError("`others` and `tasks` must list colours")
+        dark_colors(style)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise SnapError(f"{path} cannot be used as a style: {error}") from None
     return style
