@@ -47,6 +47,28 @@ def test_a_job_with_a_specification_of_any_length(tmp_path):
     assert [*(tmp_path / "results/smoke/arguments").iterdir()] == [file], "a dry run writes nothing"
 
 
+def steps(most: float, count: int) -> list[float]:
+    return [round(most * (n + 1) / count, 6) for n in range(count)]
+
+
+@pytest.mark.parametrize(("grid", "lambdas"), [(100, 1), (24, 8)])
+def test_a_grid_of_any_size(tmp_path, grid, lambdas):
+    """100 × 100 pairs, or 24 × 24 for eight λ in a job, take more than a command may have."""
+    workspace = Workspace(tmp_path)
+    change = {
+        "lambdas": list(range(1, lambdas + 1)),
+        "lambdas_per_job": lambdas,
+        "grids": {"text": {"eta": steps(1, grid), "alpha": steps(0.5, grid)}},
+        "controls": None,
+    }
+    workspace.configure(merge(SMALL, change))
+    done = workspace.snakemake("-n", "-p", "pairs")
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    assert re.findall(r"snap job search --spec @results/smoke/arguments/\w{64} ", said)
+    assert max(map(len, said.splitlines())) < LIMIT
+
+
 def test_a_step_with_any_number_of_files(tmp_path):
     workspace = Workspace(tmp_path)
     lambdas = [round(4 + n / 1000, 3) for n in range(500)]

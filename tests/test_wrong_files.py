@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -213,6 +216,54 @@ def test_a_file_that_cannot_be_written_leaves_no_folder(tmp_path):
     with pytest.raises(OSError, match="File name too long"):
         write_atomically(tmp_path / "new/deep" / ("x" * 300), b"content")
     assert [*tmp_path.iterdir()] == []
+
+
+# What is given as an argument
+
+CONFIGS = {
+    "no JSON": ("{", "the configuration must be JSON"),
+    "a list": ("[]", "the configuration: it must be a mapping"),
+    "empty": ("{}", "the configuration: run must be there"),
+    "nested": ("[" * 10_000, "more than 40 levels of nesting"),
+    "a key twice": ('{"run": "a", "run": "b"}', "the key run is there twice"),
+    "no file": ("@nowhere.json", "nowhere.json cannot be read: No such file"),
+    "a folder": ("@data", "data cannot be read: it is not a file"),
+}
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_a_wrong_configuration_of_the_report_is_one_sentence(case, here, capsys):
+    text, said = CONFIGS[case]
+    given = ["--config", text, "--output", "made.html"]
+    refused(["report", "page", "--folder", "report", *STYLE, *given], said, capsys)
+    refused(["report", "tables", "metrics", "--tables", "tables", *PAPER, *given], said, capsys)
+    claims = ["--claims", str(ROOT / "workflow/claims.yaml")]
+    refused(["report", "claims", "--tables", "tables", *claims, *PAPER, *given], said, capsys)
+
+
+@pytest.mark.parametrize("cores", ["0", "-1", "many", "1.5", "9" * 5000])
+def test_a_wrong_number_of_cores_is_one_sentence(cores, here, capsys):
+    refused(["costs", f"--cores={cores}"], "--cores must be a ", capsys)
+
+
+def test_a_home_that_cannot_be_written_to_is_not_needed(here):
+    """Nor a folder for caches. A file cannot be written into, even by root."""
+    (here / "file").write_text("")
+    names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR", "NUMBA_CACHE_DIR")
+    environment = os.environ | dict.fromkeys(names, str(here / "file"))
+    train = ["train", "--dataset", "Synthetic", "--configuration", "linear-linear", "--lambda", "1"]
+    train += ["--eta", "0.1", "--alpha", "0.1", "--train-limit", "20", "--test-limit", "20"]
+    for arguments in (train, ["report", "figure", "iid", "--tables", "tables", *PAPER, *STYLE]):
+        output = ["--output", "made.png"] if arguments[0] == "report" else []
+        done = subprocess.run(
+            [sys.executable, "-m", "snap", *arguments, *output],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+    assert (here / "made.png").exists()
 
 
 # What a run notes about itself
