@@ -7,11 +7,11 @@ parsers of `snap`, so new ones are tried too. Most cases run in a fork of this p
 imported everything; some in a process of their own.
 
 A case is valid if its exit code is 0, or if `snap verify` has counted what is damaged. It is
-refused with a sentence if the last line of standard error is `snap: error: …`, also as argparse
-writes it. Anything else counts as a traceback. A hang is a case that needs more than a minute of a
-core, or ten in all. A case that is refused may not have changed a file, with two exceptions: the
-notes that Snakemake makes whenever it reads a workflow, in .snakemake and logs, and files that lock
-a folder, because another process may be waiting for one.
+refused with a sentence if the last line of standard error is `snap: error: …`, also as argparse and
+Snakemake write it. Anything else counts as a traceback. A hang is a case that needs more than a
+minute of a core, or ten in all. A case that is refused may not have changed a file, with two
+exceptions: the notes that Snakemake makes whenever it reads a workflow, in .snakemake and logs, and
+files that lock a folder, because another process may be waiting for one.
 
 `make fuzz SEED=1 CASE=17` runs one case again, shows all that it said, and keeps its folder.
 """
@@ -52,6 +52,8 @@ FAULTS = ("traceback", "hang", "written")
 CORE_SECONDS, SECONDS = 60, 600
 MEMORY = 6 * 2**30  # bytes of addresses that a case may use beyond those of this process
 SENTENCE = re.compile(r"(snap( [a-z]+)*|run\.py): error: \S[^\n]*")
+# Snakemake reads a --configfile before the workflow can. Its dry run says so on standard output.
+SNAKEMAKES = re.compile(r"\AWorkflowError:\n[^\n]+\n\Z")
 COUNTED = re.compile(r"\d+ files checked, \d+ missing or damaged\n\Z")
 IGNORED = re.compile(r"(\.snakemake|logs)(/.*)?|(.*/)?\.[^/]*\.lock")
 IMPORTED = (
@@ -89,7 +91,8 @@ class Outcome:
             return "hang"
         if self.code == 0 or (self.code == 1 and COUNTED.search(self.output)):
             return VALID
-        if "Traceback" in self.error or not SENTENCE.fullmatch(last) or not last.isprintable():
+        sentence = SENTENCE.fullmatch(last) and last.isprintable()
+        if "Traceback" in self.error or not (sentence or SNAKEMAKES.search(self.output)):
             return "traceback"
         return "written" if self.changed else REFUSED
 
