@@ -46,7 +46,7 @@ def test_methods_are_listed_on_both_sides(tmp_path, monkeypatch):
     )
     assert text.startswith(
         "On MNIST, SNAP ends at 60 %. More accurate after the same sequence: SGD + replay 100"
-        " (80 %, keeps 100 samples); as accurate, within 1 point: class means, by angle (60 %);"
+        " (80 %, keeps 100 samples); as accurate, within 1 point: class means by angle (60 %);"
         " less accurate: SGD (20 %)."
     )
     assert "SGD reaches 95 % with all classes at once." in text

@@ -67,7 +67,7 @@ def _whole(size: float) -> int | None:
 def label(control: str, learner: str, configuration: str, size: int | None = None) -> str:
     """A method in words."""
     if control == CLASS_MEANS:
-        return f"class means, by {configuration}"
+        return f"class means by {configuration}"
     if control == RANDOM_HIDDEN:
         grown = Configuration.parse(configuration)
         focus = "" if grown.output == "linear" else f" {grown.focus}"
