@@ -35,9 +35,11 @@ def after_tasks(engine, trial, samples, dtype, count, tasks=TASKS):
     W = random.uniform(0, 0.2, (trial.hidden, samples.images.shape[1])).astype(dtype)
     V = random.uniform(0, 0.2, (10, trial.hidden)).astype(dtype)
     population = population_class(engine)([trial], [(W, V)], samples, "cpu")
+    replays = trial.control is not None and trial.control.name == "replay"
+    past = Reservoir(int(trial.control.amount), trial.seed) if replays else None
     for task in tasks:
         order = samples.of_classes(task)[:count]
-        population.train([order])
+        population.train([past.interleave(order, new=True) if past is not None else order])
         population.end_task(0, samples.take(order))
     return population.weights(0)
 
@@ -59,6 +61,7 @@ def few_pixels(tiny_samples):
         ("mask", "exponential-exponential-neuron"),
         ("ewc-3", "linear-linear"),
         ("si-0.02", "linear-linear"),
+        ("replay-20", "linear-linear"),
     ],
 )
 @pytest.mark.parametrize(("dtype", "count", "tolerance"), [("f8", 60, 1e-9), ("f4", 15, 1e-3)])
@@ -119,12 +122,14 @@ def two_steps(engine, control, end):
     return states
 
 
+@pytest.mark.parametrize("ends", [1, 2])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_ewc_by_hand(engine):
+def test_ewc_by_hand(engine, ends):
     """The first step has no penalty: V becomes (2.05, 1.95), and w stays, because V was equal.
 
     At the end of the task p(0) = 1 / (1 + e^−0.1). The Fisher information is p(0) p(1) · h² for
-    both outputs, and the variance of V for w, which is p(0) p(1) · 0.1².
+    both outputs, and the variance of V for w, which is p(0) p(1) · 0.1². A second task that ends
+    at once adds the same again.
     """
     _, (W, V), (W_next, V_next) = two_steps(engine, "ewc-2", end=True)
     np.testing.assert_allclose(V, [[2.05], [1.95]], rtol=1e-14)
@@ -139,11 +144,12 @@ def test_ewc_by_hand(engine):
     samples = Samples(X1.repeat(2, axis=0), np.array([0, 1]))
     population = population_class(engine)([one], [(W1, V2)], samples, "cpu")
     population.train([np.array([0])])
-    population.end_task(0, samples.take(slice(1)))
+    for _ in range(ends):
+        population.end_task(0, samples.take(slice(1)))
     population.train([np.array([1, 1])])
     h = float(W_next[0, 0])
     q = 1 / (1 + np.exp(-h * float(V_next[0, 0] - V_next[1, 0])))
-    fisher = p * (1 - p)
+    fisher = ends * p * (1 - p)
     expected = V_next - 0.1 * (np.array([[q * h], [-q * h]]) + 2 * fisher * (V_next - V))
     np.testing.assert_allclose(population.weights(0)[1], expected, rtol=1e-13)
     pull = 2 * fisher * 0.1**2 * float(W_next[0, 0] - W[0, 0])
@@ -153,17 +159,20 @@ def test_ewc_by_hand(engine):
     )
 
 
+@pytest.mark.parametrize("ends", [1, 2])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_si_by_hand(engine):
+def test_si_by_hand(engine, ends):
     """The first step moves V by (0.05, −0.05) against a gradient of (−0.5, 0.5).
 
-    Each output has lowered the loss by 0.025, so its importance is 0.025 / (0.05² + ξ).
+    Each output has lowered the loss by 0.025, so its importance is 0.025 / (0.05² + ξ). A second
+    task that ends at once adds nothing.
     """
     one = trial("si-3", hidden=1)
     samples = Samples(X1.repeat(2, axis=0), np.array([0, 1]))
     population = population_class(engine)([one], [(W1, V2)], samples, "cpu")
     population.train([np.array([0])])
-    population.end_task(0, samples.take(slice(1)))
+    for _ in range(ends):
+        population.end_task(0, samples.take(slice(1)))
     _, V = population.weights(0)
     population.train([np.array([1])])
     W_next, V_next = population.weights(0)
@@ -172,6 +181,27 @@ def test_si_by_hand(engine):
     h = float(W_next[0, 0])
     q = 1 / (1 + np.exp(-h * float(V_next[0, 0] - V_next[1, 0])))
     expected = V_next - 0.1 * (np.array([[q * h], [-q * h]]) + 2 * 3 * importance * (V_next - V))
+    np.testing.assert_allclose(population.weights(0)[1], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_si_takes_a_negative_importance_for_none(engine):
+    """A strong penalty pulls V up the loss of the second task: −0.45 joins the 0.24 of the first.
+
+    The third task then has no penalty.
+    """
+    one = trial("si-80", hidden=1)
+    samples = Samples(X1.repeat(2, axis=0), np.array([0, 1]))
+    population = population_class(engine)([one], [(W1, V2)], samples, "cpu")
+    for order in ([0], [1, 1]):
+        population.train([np.array(order)])
+        population.end_task(0, samples.take(slice(1)))
+    population.train([np.array([1])])
+    W, V = population.weights(0)
+    population.train([np.array([1])])
+    h = float(W[0, 0])
+    q = 1 / (1 + np.exp(-h * float(V[0, 0] - V[1, 0])))
+    expected = V - 0.1 * np.array([[q * h], [-q * h]])
     np.testing.assert_allclose(population.weights(0)[1], expected, rtol=1e-13)
 
 
@@ -316,14 +346,16 @@ def test_class_means_by_hand():
 @pytest.mark.parametrize(
     ("control", "values", "words"),
     [
-        ("replay-0", {}, "number of samples of replay must be a whole number of at least 1, got 0"),
+        ("replay-0", {}, "samples of replay must be a whole number of at least 1, got '0'"),
+        ("replay--5", {}, "whole number of at least 1, got '-5'"),
         ("replay-2.5", {}, "whole number"),
         ("replay-1e12", {}, "at most 1000000"),
         ("replay", {}, "is missing: write replay-100"),
         ("ewc--1", {}, "strength of ewc must be above 0, got -1"),
         ("si-nan", {}, "finite number"),
         ("si-much", {}, "must be a number, got 'much'"),
-        ("mask-3", {}, "must be one of random-hidden, mask, replay, ewc, si, got 'mask-3'"),
+        ("mask-3", {}, "the control mask has no number, got 3"),
+        ("mask-x", {}, "the number of mask must be a number, got 'x'"),
         ("dropout", {}, "must be one of random-hidden, mask, replay, ewc, si, got 'dropout'"),
         ("mask", {"learner": "hebbian"}, "is for sgd, not hebbian"),
         ("ewc-1", {"name": "sigmoid-sigmoid-neuron"}, "is for linear-linear"),

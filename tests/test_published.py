@@ -5,18 +5,22 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
+import math
 import re
 import subprocess
+from collections import Counter
+from pathlib import Path
 
 import pytest
 import yaml
 
 from snap.errors import SnapError
-from snap.pipeline import published
+from snap.pipeline import published, readings
+from snap.pipeline.config import read
 from snap.publishing import publish
 from snap.report import claims
 from snap.report.answer import answer
-from snap.report.frames import Tables
+from snap.report.frames import Tables, only
 from snap.report.words import minus
 from workspace import ROOT
 
@@ -67,6 +71,41 @@ def test_the_page_keeps_its_evidence_and_stays_small():
         offered = f'download="figure-{about["name"].lower()}.csv"' in page
         assert offered == (about["data"] and not about["left_out"]), about["name"]
     assert path.stat().st_size < 8_000_000
+
+
+def test_the_published_trials_keep_their_names():
+    """The configuration asks for all of them by name, so none is trained again after a restore."""
+    schema = ROOT / "workflow/schemas/config.schema.yaml"
+    plans = readings.load_all(read([ROOT / "config.yaml"]), schema, ROOT / "workflow/paper.yaml")
+    counted = Counter()
+    for place, plan in plans.items():
+        tables = Tables(PUBLISHED / Path(place).relative_to("paper") / "tables")
+        for stage in ("search", "iid", "sequential"):
+            wanted = {
+                trial.fingerprint(trial.record.checksum, "cpu")
+                for cell in plan.all_cells
+                for eta, alpha in pairs_of(plan, stage, cell, tables.selected)
+                for seed in plan.seeds(stage)
+                for trial in [plan.trial(stage, cell, eta, alpha, seed)]
+            }
+            assert wanted == {*tables.table(stage)["trial"]}, (place, stage)
+            counted[stage] += len(wanted)
+    stages = json.loads((PUBLISHED / "provenance.json").read_text())["costs"]["stages"]
+    assert counted == {stage: stages[stage]["trials"] for stage in counted}
+
+
+def pairs_of(plan, stage, cell, selected):
+    """The pairs of a search, or the one that was selected."""
+    if stage == "search":
+        return plan.pairs(cell) if plan.searches_for(cell.learner) else []
+    (row,) = only(
+        selected,
+        learner=cell.learner,
+        dataset=cell.dataset,
+        configuration=cell.configuration,
+        lambda_=cell.lateral_inhibition,
+    ).itertuples()
+    return [(None if math.isnan(row.eta) else row.eta, row.alpha)]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -71,13 +71,15 @@ class Control:
         kind = self.kind
         if not kind.amount:
             if self.amount is not None:
-                raise SnapError(f"the control {self.name} has no number, got {self.amount!r}")
+                raise SnapError(
+                    f"the control {self.name} has no number, got {number_text(self.amount)}"
+                )
             return
         what = f"the {kind.amount} of {self.name}"
         if self.amount is None:
             raise SnapError(f"{what} is missing: write {self.name}-100, for example")
         if kind.whole:
-            amount: float = parse_whole(self.amount, what, least=1)
+            amount: float = parse_whole(number_text(self.amount), what, least=1)
             if amount > MOST_SAMPLES:
                 raise SnapError(f"{what} must be at most {MOST_SAMPLES}, got {number_text(amount)}")
         else:
@@ -100,10 +102,8 @@ class Control:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read its text. A number follows the name and a hyphen; it may be negative or not."""
-        if text in KINDS:
-            return cls(text)
         for name, kind in KINDS.items():
-            if kind.amount and text.startswith(f"{name}-"):
-                what = f"the {kind.amount} of {name}"
+            if text.startswith(f"{name}-"):
+                what = f"the {kind.amount or 'number'} of {name}"
                 return cls(name, parse_number(text.removeprefix(f"{name}-"), what))
         return cls(text)

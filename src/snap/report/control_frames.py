@@ -67,7 +67,7 @@ def _whole(size: float) -> int | None:
 def label(control: str, learner: str, configuration: str, size: int | None = None) -> str:
     """A method in words."""
     if control == CLASS_MEANS:
-        return f"class means, by {configuration}"
+        return f"class means by {configuration}"
     if control == RANDOM_HIDDEN:
         grown = Configuration.parse(configuration)
         focus = "" if grown.output == "linear" else f" {grown.focus}"
@@ -100,7 +100,7 @@ def keeps(control: str, size: int | None = None) -> str:
         CLASS_MEANS: "the mean of each class",
         "ewc": "Fisher information and old weights",
         "si": "importance, path and old weights",
-        JOINT: "all classes at once",
+        JOINT: "nothing (no sequence)",
     }.get(control, "nothing")
 
 
@@ -140,6 +140,9 @@ class Answers:
 
     def snap_share(self) -> float | None:
         return _share(self.snap(), self.accuracy(JOINT, HEBBIAN.name, SNAP))
+
+    def ceiling(self) -> float | None:
+        return self.accuracy(JOINT, SGD.name, LINEAR)
 
     def over_random(self) -> float | None:
         return _minus(self.snap(), self.accuracy(RANDOM_HIDDEN))

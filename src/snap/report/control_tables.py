@@ -29,6 +29,7 @@ ASKED = {
     "… minus plain SGD": Answers.over_sgd,
     "… minus linear growth": Answers.lead,
     "Sigmoidal minus linear growth, random hidden layer": Answers.lead_random,
+    "SGD with all classes at once: accuracy": Answers.ceiling,
     "Linear growth: accuracy": Answers.linear,
     "… as a share of that with all classes at once ": Answers.linear_share,
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from snap.numbers import number_text
 from snap.report.control_frames import (
     JOINT,
     METHOD,
@@ -15,7 +17,8 @@ from snap.report.control_frames import (
 from snap.report.frames import Frame, Tables, only
 from snap.report.words import listed, minus
 
-ALIKE = 0.01  # a lead or a lag of less counts as none
+ALIKE = 0.01  # a lead or a lag of no more counts as none
+FOLLOWS = 0.74  # a rank correlation from here on: for eight λ, the critical value at 5 %
 MANY = 4  # of more methods, only the first and the last are named
 
 
@@ -47,7 +50,7 @@ def _of_dataset(dataset: str, found: Frame, tables: Tables) -> list[str]:
         f"{word} {_listed(rows)}"
         for word, rows in (
             ("more accurate after the same sequence:", better),
-            (f"within {100 * ALIKE:.0f} point:", alike),
+            (f"as accurate, within {100 * ALIKE:.0f} point:", alike),
             ("less accurate:", worse),
         )
         if rows
@@ -58,27 +61,49 @@ def _of_dataset(dataset: str, found: Frame, tables: Tables) -> list[str]:
 
 
 def _of_layers(answers: Answers) -> list[str]:
-    """What the hidden layer's learning adds, and what linear growth keeps."""
-    parts = []
+    """What the hidden layer's learning adds, whether growth matters without it, what is kept."""
+    says = []
     over = answers.over_random()
     if over is not None:
-        verb = "adds" if over >= 0 else "costs"
-        parts.append(f"learning in the hidden layer {verb} {_points(abs(over))}")
+        says.append(f"SNAP ends {_beside(over)} the best network with a random hidden layer")
     lead, random = answers.lead(), answers.lead_random()
     if lead is not None and random is not None:
-        survives = "survives" if random > ALIKE else "does not survive"
-        parts.append(
-            f"the lead of sigmoidal growth ({_points(lead)}) {survives} a random hidden layer"
-            f" ({_points(random)})"
+        says.append(
+            f"sigmoidal growth ends {_beside(lead)} linear growth, and {_beside(random)} it where"
+            f" only the output layer learns{_survives(lead, random)}"
         )
-    share = answers.linear_share()
-    if share is not None:
-        parts.append(
-            f"linear growth alone keeps {_percent(share)} of the accuracy that it has with all"
-            " classes at once"
+    linear, share = answers.linear(), answers.linear_share()
+    if linear is not None and share is not None:
+        says.append(
+            f"with the label rule, linear growth alone keeps {_percent(linear)}, which is"
+            f" {_percent(share)} of what it reaches with all classes at once"
         )
-    text = listed(parts)
-    return [f"With what was chosen as in the paper, {text}."] if parts else []
+    whole, ceiling = answers.snap_share(), answers.ceiling()
+    if whole is not None:
+        says.append(f"SNAP keeps {_percent(whole)} of what it reaches with all classes at once")
+    if ceiling is not None:
+        says.append(f"SGD reaches {_percent(ceiling)} with all classes at once")
+    if says:
+        says[0] = f"with what was chosen as in the paper, {says[0]}"
+    return [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in says]
+
+
+def _beside(difference: float) -> str:
+    """How far above or below."""
+    if abs(difference) <= ALIKE:
+        return "level with"
+    return f"{_points(abs(difference))} {'above' if difference > 0 else 'below'}"
+
+
+def _survives(lead: float, random: float) -> str:
+    """What becomes of a lead when the hidden layer is random; nothing if there is none."""
+    if lead <= ALIKE:
+        return ""
+    if random < -ALIKE:
+        return ": the lead is reversed"
+    if random <= ALIKE:
+        return ": the lead does not survive"
+    return ": most of the lead is lost" if random < lead / 2 else ": the lead survives"
 
 
 def _of_neurons(counted: Frame) -> list[str]:
@@ -89,11 +114,18 @@ def _of_neurons(counted: Frame) -> list[str]:
     units = int(counted["units"].iloc[0])
     if few == many:
         return [f"SNAP recruits {few} of {units} hidden neurons at every λ."]
-    rank = minus(f"{rank_correlation(counted):+.2f}")
-    return [
-        f"SNAP recruits {few} to {many} of {units} hidden neurons, depending on λ; the rank"
-        f" correlation of accuracy with their number is {rank}."
-    ]
+    best = counted.loc[counted["accuracy"].idxmax()]
+    says = (
+        f"SNAP recruits {few} to {many} of {units} hidden neurons, depending on λ. It is most"
+        f" accurate with {int(best['consolidated'])}, at λ = {number_text(best['lambda'])}"
+    )
+    rank = rank_correlation(counted)
+    if math.isnan(rank):  # the same accuracy everywhere
+        return [f"{says}."]
+    word = "follows their number" if rank >= FOLLOWS else "does not follow their number"
+    if rank <= -FOLLOWS:
+        word = "falls as their number rises"
+    return [f"{says}. Over λ, accuracy {word} (rank correlation {minus(f'{rank:+.2f}')})."]
 
 
 def _listed(rows: list[Any]) -> str:
@@ -112,4 +144,5 @@ def _percent(value: float) -> str:
 
 
 def _points(value: float) -> str:
-    return minus(f"{100 * value:.0f} points")
+    points = round(100 * value)
+    return f"{points} point{'' if points == 1 else 's'}"
