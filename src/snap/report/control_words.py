@@ -66,19 +66,17 @@ def _of_layers(answers: Answers) -> list[str]:
         parts.append(f"learning in the hidden layer {verb} {_points(abs(over))}")
     lead, random = answers.lead(), answers.lead_random()
     if lead is not None and random is not None:
-        survives = "survives" if random > ALIKE else "does not survive"
         parts.append(
-            f"the lead of sigmoidal growth ({_points(lead)}) {survives} a random hidden layer"
-            f" ({_points(random)})"
+            f"the lead of sigmoidal over linear growth is {_points(lead)} where the hidden layer"
+            f" learns, and {_points(random)} where it is random"
         )
     share = answers.linear_share()
     if share is not None:
         parts.append(
-            f"linear growth alone keeps {_percent(share)} of the accuracy that it has with all"
+            f"linear growth alone reaches {_percent(share)} of the accuracy that it has with all"
             " classes at once"
         )
-    text = listed(parts)
-    return [f"With what was chosen as in the paper, {text}."] if parts else []
+    return [f"With what was chosen as in the paper, {'; '.join(parts)}."] if parts else []
 
 
 def _of_neurons(counted: Frame) -> list[str]:
