@@ -67,6 +67,7 @@ def rows(cells=CELLS, datasets=DATASETS, lambdas=(OTHER, BEST)) -> dict[str, lis
     return merged
 
 
+SIZES = ((100, 0.71), (500, 0.84), (2000, 0.9))
 # control, learner, configuration, amount; accuracy and forgetting on MNIST
 METHODS = [
     ("plain", "hebbian", "sigmoid-sigmoid-neuron", None, 0.80, 0.06),
@@ -78,13 +79,15 @@ METHODS = [
     ("random-hidden", "hebbian", "exponential-exponential-neuron", None, 0.70, 0.12),
     ("mask", "sgd", "linear-linear", None, 0.51, 0.46),
     ("mask", "sgd", "sigmoid-sigmoid-neuron", None, 0.5, 0.45),
-    *(("replay", "sgd", "linear-linear", n, a, 0.98 - a) for n, a in ((100, 0.71), (500, 0.84))),
-    ("replay", "hebbian", "linear-linear", 100, 0.66, 0.2),
+    *(("replay", "sgd", "linear-linear", n, a, 0.98 - a) for n, a in SIZES),
+    *(("replay", "hebbian", "linear-linear", n, a - 0.1, 0.2) for n, a in SIZES),
     ("ewc", "sgd", "linear-linear", 10, 0.2, 0.98),
     ("si", "sgd", "linear-linear", 0.1, 0.2, 0.97),
     ("joint", "hebbian", "sigmoid-sigmoid-neuron", None, 0.79, None),
     ("joint", "sgd", "linear-linear", None, 0.95, None),
+    ("joint", "hebbian", "linear-linear", None, 0.78, None),
     ("class-means", None, "angle", None, 0.82, 0.09),
+    ("class-means", None, "distance", None, 0.80, 0.1),
 ]
 
 
@@ -121,6 +124,9 @@ def diverged() -> dict[str, list[dict]]:
             for row in whole["selected"]
         ],
         "search": [row | lost for row in whole["search"]],
+        "controls_search": [
+            row | lost for row in whole["controls"] if row["control"] != "class-means"
+        ],
         "ladder": [
             row | {"iid_accuracy": None, "sequential_accuracy": None} for row in whole["ladder"]
         ],

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import figure_runs
 import little_run
+from snap.cli.main import main
 from snap.pipeline import snapshots
 from snap.report import page
 from snap.report.figures.style import read_style
@@ -37,6 +42,7 @@ KINDS = [
     ("ladder", "From the text to the reference", "Beyond", None, ["ladder"]),
 ]
 LEFT_OUT = "ladder"
+CONTROLS = "controls"  # drawn as in a report
 WITHOUT = "The ladder of Hebbian learning was not part of this run."
 
 # id, short name, claim, figure or table, verdict for each dataset
@@ -59,6 +65,7 @@ TABLES = {
     "sgd-iid": "SGD i.i.d. accuracy",
     "metrics": "Continual-learning metrics per configuration",
     "notation": "Notation",
+    "controls-MNIST": "Controls: MNIST",
 }
 CONFIGURATIONS = [
     "linear-linear",
@@ -112,6 +119,9 @@ def build(folder: Path) -> Run:
             if about["data"]:
                 data = "configuration,λ,mean\nlinear-linear,0.5,0.713\n"
                 (folder / "figures" / f"{name}.csv").write_text(data)
+    for ending, content in drawn_controls().items():
+        (folder / "figures" / f"{CONTROLS}{ending}").write_bytes(content)
+    figures.append(CONTROLS)
     for place, (name, title) in enumerate(TABLES.items(), start=1):
         _json(folder / "paper_tables" / f"{name}.json", _table(name, title, place))
         for ending in page.FORMATS:
@@ -126,9 +136,23 @@ def build(folder: Path) -> Run:
         row["classes"] = f"{2 * row['task'] - 2}+{2 * row['task'] - 1}"
     for row in rows["curve"]:
         row["accuracy"] = 0.2 * row["training"]
+    rows[CONTROLS] = figure_runs.controls(little_run.CELLS, DATASETS, (little_run.BEST,))
     little_run.write(folder / "tables", rows, "quick")
     portraits(folder / f"portrait/{DATASETS[0]}.snapshots.npz")
     return Run(folder, figures, list(TABLES))
+
+
+@cache
+def drawn_controls() -> Mapping[str, bytes]:
+    """The files of the figure of the controls, by ending."""
+    with tempfile.TemporaryDirectory() as folder:
+        tables = figure_runs.tables_of("of the paper").folder
+        files = {"tables": tables, "style": ROOT / "workflow/style.yaml", "all": folder}
+        files["paper"] = ROOT / "workflow/paper.yaml"
+        files["caption"] = ROOT / f"reports/captions/{CONTROLS}.rst"
+        options = [str(word) for name, file in files.items() for word in (f"--{name}", file)]
+        assert main(["report", "figure", CONTROLS, *options]) == 0
+        return {path.suffix: path.read_bytes() for path in Path(folder).glob(f"{CONTROLS}.*")}
 
 
 def portraits(path: Path) -> None:

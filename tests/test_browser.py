@@ -510,6 +510,7 @@ def test_claims_that_cannot_be_tested_unfold(browser, small):
 
 
 def test_the_page_is_complete_without_scripts(browser, url):
+    browser.open(url)
     browser.command("Emulation.setScriptExecutionDisabled", value=True)
     try:
         browser.driver.get(url)

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
-from figure_runs import DATASETS, DRAWN, RUNS, TASKS, drawing, drawn_of, rows, tables_of
+from figure_runs import (
+    DATASETS,
+    DRAWN,
+    METHODS,
+    RUNS,
+    STYLE,
+    TASKS,
+    drawing,
+    drawn_of,
+    rows,
+    tables_of,
+)
 from little_run import write
 from snap.growth import GROWTHS
 from snap.learners import LEARNERS
@@ -46,8 +58,8 @@ def families_of(run: str, name: str, shown: set[str]) -> list[tuple[str, str]]:
     """The configurations that a figure of a run must show: all of every learner that it shows."""
     kind = catalog.find(name)[0].name
     found = tables_of(run).families
-    if kind in ("growth", "network", "curves-paper", "ladder", "ladder-sgd"):
-        return []  # they show a part, or growths
+    if kind in ("growth", "network", "curves-paper", "ladder", "ladder-sgd", "controls"):
+        return []  # they show a part, growths, or methods
     if kind == "features":  # trials are of growths that this version has
         known = {*GROWTHS, "neuron", "synapse"}
         found = [family for family in found if set(family[1].split("-")) <= known]
@@ -111,6 +123,7 @@ def test_of_a_run_that_diverged_only_the_drawings_are_left():
     left = [name for name in names if not drawn_of("diverged", name).left_out]
     assert left == ["growth", "network"]
     assert drawn_of("diverged", "iid").left_out == "Every run diverged."
+    assert drawn_of("diverged", "controls").left_out == "Every control diverged."
     assert drawn_of("diverged", "sgd-MNIST").left_out == "Every SGD run on MNIST diverged."
 
 
@@ -212,6 +225,55 @@ def test_nothing_is_said_to_have_diverged_when_nothing_has(tmp_path):
     drawn = draw(*drawing(write(tmp_path, made), "landscape-MNIST"))
     assert "diverged" in entries(drawn)
     assert "linear-linear, λ = 1: 1 of 4 pairs diverged" in drawn.gaps
+
+
+def seen(drawn) -> list[tuple[str, Any]]:
+    """The labels of the methods, with their places."""
+    texts = [text for axis in drawn.figure.axes for text in axis.texts]
+    return [(text.get_text(), Text.get_window_extent(text)) for text in texts]  # without its line
+
+
+@pytest.mark.parametrize("level", [None, 0.1, 1.0], ids=["as made up", "all low", "all high"])
+def test_every_control_has_a_label_that_covers_nothing(tmp_path, level):
+    made = rows()
+    for row in made["controls"] if level is not None else ():
+        row["accuracy"] = level
+    with base.looks(STYLE):
+        drawn = draw(*drawing(write(tmp_path, made), "controls"))
+        drawn.figure.draw_without_rendering()
+        found = seen(drawn)
+        panels = [axis.patch.get_window_extent() for axis in drawn.figure.axes]
+    assert len(found) == len(panels) * len(METHODS)
+    for n, (words, one) in enumerate(found):
+        panel = panels[n // len(METHODS)]
+        assert one.x0 > panel.x1, words
+        assert panel.y0 - 8 < one.y0, words
+        assert one.y1 < panel.y1 + 8, words
+        for other_words, other in found[n + 1 :]:
+            assert not one.overlaps(other), (words, other_words)
+
+
+def test_snap_and_plain_sgd_are_marked_among_the_controls():
+    bold = [
+        text.get_text()[5:]
+        for axis in drawn_of("of the paper", "controls").figure.axes
+        for text in axis.texts
+        if text.get_fontweight() == "bold"
+    ]
+    assert bold == ["SGD", "SNAP"] * len(DATASETS)
+
+
+def test_a_control_that_diverged_is_named(tmp_path):
+    made = rows(datasets=("MNIST",))
+    lost = {"accuracy": None, "forgetting": None, "diverged": 7}
+    made["controls"] = [row for row in made["controls"] if row["control"] != "ewc"]
+    tried = {"control": "ewc", "learner": "sgd", "dataset": "MNIST", "seed": 0, "amount": 10}
+    made["controls_search"] = [tried | {"configuration": "linear-linear", "chosen": "iid"} | lost]
+    for row in made["controls"]:
+        if row["control"] == "si" and row["chosen"] == "iid" and row["seed"] == 1:
+            row |= lost
+    drawn = draw(*drawing(write(tmp_path, made), "controls"))
+    assert drawn.gaps == ["MNIST, SGD + EWC: diverged", "MNIST, SGD + SI: 1 of 2 seeds diverged"]
 
 
 @pytest.mark.parametrize("kind", ["iid", "sequential", "retention-MNIST", "landscape-MNIST"])

@@ -149,7 +149,7 @@ KINDS = (
         "controls",
         "SNAP among its controls",
         "Controls",
-        ("selected", "controls"),
+        ("selected", "controls", "controls_search"),
     ),
     Kind(
         "sgd",

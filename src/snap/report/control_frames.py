@@ -20,15 +20,16 @@ METHOD = ["control", "learner", "configuration", "size"]
 SUMMARY = [
     *("dataset", *METHOD, "label", "keeps", "chosen", "lambda", "eta", "alpha", "amount"),
     *("accuracy", "accuracy_low", "accuracy_high", "forgetting", "forgetting_low"),
-    *("forgetting_high", "weights", "stored", "seeds"),
+    *("forgetting_high", "weights", "stored", "seeds", "diverged"),
 ]
 NO_CONTROLS = "Controls were not part of this run."
+ALL_DIVERGED = "Every control diverged."
 
 
-def control_rows(tables: Tables) -> Frame:
-    """The table of the controls; without rows if the run has none."""
+def control_rows(tables: Tables, name: str = "controls") -> Frame:
+    """The table of the controls, or that of their search; without rows if the run has none."""
     # Results that were published before there were controls do not have the table.
-    frame = tables.table("controls") if "controls" in tables.names else pd.DataFrame()
+    frame = tables.table(name) if name in tables.names else pd.DataFrame()
     if frame.empty:
         return pd.DataFrame(columns=["run", *CONTROLS, "size"])
     sized = [name for name, kind in KINDS.items() if kind.whole]
@@ -47,6 +48,21 @@ def summary(tables: Tables) -> Frame:
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
+def lost(tables: Tables) -> dict[str, list[str]]:
+    """The methods that diverged, with every rate or in all final runs, by dataset."""
+    found = summary(tables)
+    shown = set(zip(found["dataset"], found["label"], strict=True))
+    # A method for which the search found nothing has no row of results.
+    tried = pd.concat([control_rows(tables, name) for name in ("controls", "controls_search")])
+    missing: dict[str, list[str]] = {}
+    for row in tried.drop_duplicates(["dataset", *METHOD]).itertuples():
+        dataset = str(row.dataset)
+        words = label(row.control, row.learner, row.configuration, _whole(row.size))
+        if (dataset, words) not in shown:
+            missing.setdefault(dataset, []).append(words)
+    return missing
+
+
 def _summarised(rows: Frame) -> dict[str, object]:
     first = rows.iloc[0]
     found: dict[str, object] = {name: first[name] for name in SUMMARY if name in rows}
@@ -57,7 +73,8 @@ def _summarised(rows: Frame) -> dict[str, object]:
     for name in ("accuracy", "forgetting"):
         found[name] = rows[name].mean()
         found[f"{name}_low"], found[f"{name}_high"] = rows[name].min(), rows[name].max()
-    return found | {"seeds": int(rows["accuracy"].count())}
+    counts = {"seeds": rows["accuracy"].count(), "diverged": rows["accuracy"].isna().sum()}
+    return found | {name: int(count) for name, count in counts.items()}
 
 
 def _whole(size: float) -> int | None:

@@ -28,7 +28,17 @@ from snap.report import control_words, evidence, paper_tables
 from snap.report.answer import QUESTION, answer
 from snap.report.claim_file import CHOSEN
 from snap.report.frames import Tables
-from snap.report.words import breakable, download, duration, listed, memory, minus, show, slug
+from snap.report.words import (
+    breakable,
+    download,
+    duration,
+    listed,
+    memory,
+    minus,
+    show,
+    slug,
+    unbroken,
+)
 
 VERDICTS = {  # the word in claims.json, and the one on the page
     "reproduced": "Reproduced",
@@ -95,9 +105,10 @@ def write(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
     environment.filters |= {
         filter.__name__: filter
-        for filter in (show, duration, memory, breakable, slug, minus, download)
+        for filter in (show, duration, memory, breakable, slug, minus, unbroken, download)
     }
     snapshots = {name: folder / f"portrait/{name}.snapshots.npz" for name in contents.snapshots}
     sections = _sections(figures)

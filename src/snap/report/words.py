@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -29,6 +30,11 @@ def show(value: Any) -> str:
 def minus(text: str) -> str:
     """The text with true minus signs before its numbers."""
     return re.sub(r"(?<![\w.])-(?=\.?\d)", "−", str(text))
+
+
+def unbroken(text: str) -> str:
+    """The text without line breaks between a number and its percent sign."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def decimals(value: float, digits: int = 3) -> str:
@@ -57,8 +63,9 @@ def slug(text: str) -> str:
 
 
 def download(text: str) -> str:
-    """A URL that contains the text, so that a saved page keeps it."""
-    return f"data:text/plain;charset=utf-8,{quote(text, safe=',.;:/=()+-*')}"
+    """A URL that contains the text, compressed, so that a saved page keeps it."""
+    packed = gzip.compress(text.encode(), mtime=0)
+    return f"data:application/gzip;base64,{base64.b64encode(packed).decode()}"
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from snap.learners import HEBBIAN, SGD
 from snap.report.control_frames import (
+    ALL_DIVERGED,
     CLASS_MEANS,
     JOINT,
     LINEAR,
@@ -21,6 +22,7 @@ from snap.report.control_frames import (
     SEQUENCE,
     SNAP,
     SUMMARY,
+    lost,
     summary,
 )
 from snap.report.figures.base import (
@@ -33,6 +35,7 @@ from snap.report.figures.base import (
 )
 from snap.report.frames import Frame, only
 
+WIDTH = 9.5
 LINE = 0.17  # inches between two labels
 # What a method keeps: its colour by its place in `others` of the style, and its marker.
 KEPT: dict[str, tuple[int | None, str]] = {
@@ -79,28 +82,28 @@ class Entry:
 def controls(drawing: Drawing) -> Drawn:
     """A panel for each dataset, a point for every method and way of choosing it."""
     data = summary(drawing.tables)
+    missing = lost(drawing.tables)
     if data.empty:
-        return left_out(NO_CONTROLS, SUMMARY)
+        return left_out(ALL_DIVERGED if missing else NO_CONTROLS, SUMMARY)
     datasets = [name for name in drawing.tables.datasets if name in set(data["dataset"])]
     entries = {dataset: _entries(only(data, dataset=dataset)) for dataset in datasets}
-    height = max(4.0, 0.8 + LINE * max(map(len, entries.values())))
-    figure, axes = panels(1, len(datasets), height, width=5.0 * len(datasets), sharey=True)
-    for axis, dataset in zip(axes[0], datasets, strict=True):
+    height = max(3.6, 0.9 + LINE * max(map(len, entries.values())))
+    figure, axes = panels(len(datasets), 1, height, width=WIDTH)
+    for axis, dataset in zip(axes[:, 0], datasets, strict=True):
         axis.set_title(dataset)
-        accuracy_axis(axis, "accuracy over all classes after the sequence")
-        axis.set_xlabel("forgetting")
+        accuracy_axis(axis, "accuracy over all classes")
+        axis.set_xlabel("forgetting: the less, the further to the right")
         lowest = min(0.0, data["forgetting_low"].min())
         axis.set_xlim(1.04, lowest - 0.04)
         axis.set_xticks(np.arange(0, 1.01, 0.25))
         for entry in entries[dataset]:
             _draw(axis, drawing, entry)
-        _label(axis, drawing, entries[dataset], LINE / height)
+        _label(axis, drawing, entries[dataset], LINE / (height - 0.7))
     legend_below(figure, _legend(drawing), title="what is kept besides the weights", below=WAYS)
-    gaps = [
-        f"{dataset}, {entry.first.label}: diverged with every rate"
-        for dataset, own in entries.items()
-        for entry in own
-        if entry.rows["accuracy"].isna().all()
+    gaps = [f"{dataset}, {name}: diverged" for dataset in missing for name in missing[dataset]]
+    gaps += [
+        f"{row.dataset}, {row.label}: {row.diverged} of {row.seeds + row.diverged} seeds diverged"
+        for row in data[data["diverged"] > 0].itertuples()
     ]
     return Drawn(figure, data, _finding(entries), gaps)
 
@@ -157,8 +160,7 @@ def _mark(drawing: Drawing, color: str, marker: str, hollow: bool = False) -> di
 
 def _label(axis: Axes, drawing: Drawing, entries: Sequence[Entry], step: float) -> None:
     """Label every method at the right, in the order of accuracy, with a line to its point."""
-    shown = [entry for entry in entries if entry.rows["accuracy"].notna().any()]
-    shown.sort(key=lambda entry: entry.best.accuracy)
+    shown = sorted(entries, key=lambda entry: entry.best.accuracy)
     places = apart([entry.best.accuracy for entry in shown], step)
     edge = axis.get_xlim()[1]
     for entry, place in zip(shown, places, strict=True):
@@ -167,7 +169,7 @@ def _label(axis: Axes, drawing: Drawing, entries: Sequence[Entry], step: float) 
         axis.annotate(
             text,
             xy=(edge if joint else best.forgetting, best.accuracy),
-            xytext=(1.05, place),
+            xytext=(1.04, place),
             textcoords="axes fraction",
             fontsize=8.5,
             fontweight="bold" if entry.marked else "normal",
@@ -199,8 +201,10 @@ def apart(wanted: Sequence[float], step: float) -> list[float]:
             start = float(np.mean([want - step * n for n, want in enumerate(block)]))
         blocks.append((start, block))
     places = [start + step * n for start, block in blocks for n in range(len(block))]
-    over = max(0.0, places[-1] - 1.0) if places else 0.0
-    return [place - over for place in places]
+    # None is below 0 or above 1, if they fit there.
+    lowest = [max(place, step * n) for n, place in enumerate(places)]
+    last = len(places) - 1
+    return [min(place, 1 - step * (last - n)) for n, place in enumerate(lowest)]
 
 
 def _legend(drawing: Drawing) -> list[Line2D]:
@@ -214,10 +218,8 @@ def _finding(entries: dict[str, list[Entry]]) -> str:
     """Every method in words, the most accurate first."""
     sentences = []
     for dataset, own in entries.items():
-        shown = [entry for entry in own if entry.rows["accuracy"].notna().any()]
-        shown.sort(key=lambda entry: -entry.best.accuracy)
         parts = []
-        for entry in shown:
+        for entry in sorted(own, key=lambda entry: -entry.best.accuracy):
             best = entry.best
             lost = "" if best.forgetting != best.forgetting else f", forgets {best.forgetting:.2f}"
             parts.append(f"{best.label} {best.accuracy:.2f}{lost}")

@@ -21,6 +21,19 @@ addEventListener("DOMContentLoaded", () => {
   button.hidden = false;
   label();
 
+  // Data are compressed on the page. A click unpacks them; without this script, the file is a .gz.
+  for (const link of document.querySelectorAll("a[download$='.gz']")) {
+    link.addEventListener("click", async (event) => {
+      if (!link.download.endsWith(".gz")) return;
+      event.preventDefault();
+      const bytes = Uint8Array.from(atob(link.href.split(",")[1]), (letter) => letter.charCodeAt(0));
+      const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      link.href = URL.createObjectURL(await new Response(unpacked).blob());
+      link.download = link.download.slice(0, -3);
+      link.click();
+    });
+  }
+
   // A click on a column's header sorts by it: ascending, descending, and as it was at first.
   const parsed = (cell) => {
     const text = cell.dataset.value ?? cell.textContent.trim();
