@@ -87,6 +87,8 @@ class Mended:
         self.executor._report_job_submission_threadsafe = self.report_submission
         self.executor._report_job_error_threadsafe = self.report_error
         plugin.get_submit_command = self.submit_command
+        # The Snakemake of a SLURM job runs the commands itself. It would start another by srun.
+        self.executor.additional_general_args = lambda: ""
         self.say()
 
     # The states of jobs

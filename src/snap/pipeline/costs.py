@@ -124,7 +124,7 @@ def projected(spent: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -
         name: {str(number): job["cost"] for number, job in enumerate(work_of(plan, name))}
         for name in stages
     }
-    names = slurm_job_names(guesses, 60 * minutes, site["resources"])
+    names = slurm_job_names(guesses, minutes, site)
     training, durations = 0.0, dict[str, float]()
     for name, stage in stages.items():
         rate = stage["training_seconds"] / stage["guess"] if stage["guess"] else 1.0
