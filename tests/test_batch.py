@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from snap.errors import SnapError
 from snap.learners import LEARNERS
 from snap.pipeline import batch, controls, jobs, ladder, methods, specs
 from snap.pipeline.readings import load_all
-from snap.pipeline.training import Workplace
+from snap.pipeline.training import Workplace, only_on_cpu
 from snap.pipeline.work import IN_ADVANCE
 from workspace import ROOT, SMOKE
 
@@ -169,6 +170,38 @@ def test_members_in_any_order_are_trained_by_step(plan, tmp_path):
     chunks = list(batch._chunks(asked(mixed)))
     assert [{member.step for member in chunk} for chunk in chunks] == [{"iid"}, {"sequential"}]
     assert sum(len(chunk) for chunk in chunks) == len(mixed)
+
+
+def test_controls_that_only_cpu_engines_have_are_trained_apart(plan, tmp_path):
+    """They would send the others to the CPU too."""
+    chunks = list(batch._chunks(asked(trained_controls(plan, tmp_path))))
+    kinds = [{only_on_cpu(trial) for one in chunk for trial in one.trials} for chunk in chunks]
+    assert kinds == [{False}, {True}, {False}], "the last are joint, which have no search"
+    needs = [{one.needs for one in chunk} for chunk in chunks]
+    assert all(len(alike) == 1 for alike in needs)
+
+
+def test_controls_that_only_cpu_engines_have_need_no_gpu(
+    plan, synthetic_root, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    place = Workplace(tmp_path / "trials", synthetic_root, without_gpu=False)
+    outcomes = set()
+    for member in trained_controls(plan, tmp_path):
+        control = json.loads(member["spec"])["control"]
+        if control in ("random-hidden", "ewc"):
+            outcomes.add(control)
+            assert run(member, place)
+        else:
+            with pytest.raises(SnapError, match="the granted GPU is not used"):
+                run(member, place)
+    assert outcomes == {"random-hidden", "ewc"}
+
+
+def trained_controls(plan, folder: Path) -> list[dict]:
+    """All controls but class means, which have no trials."""
+    found = members(plan, "control", folder)
+    return [one for one in found if json.loads(one["spec"])["means"] is None]
 
 
 def test_a_job_without_metrics_does_not_import_numpy():

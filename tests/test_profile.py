@@ -142,8 +142,8 @@ def test_the_stated_numbers_of_jobs_are_right():
     """For `quick` and for the whole paper, on CPU and on GPU nodes."""
     stated = " ".join((PROFILE / "README.md").read_text().split())
     for preset, words in (
-        ("quick", "{} SLURM jobs on CPU nodes and {} on GPU nodes"),
-        (None, "paper: {} jobs on CPU nodes and {} on GPU nodes"),
+        ("quick", "{} SLURM jobs with `train_on: cpu` and {} with `train_on: gpu`"),
+        (None, "paper: {} with `train_on: cpu` and {} with `train_on: gpu`"),
     ):
         counts = submitted(preset, "cpu"), submitted(preset, "gpu", lambdas_by_default=5)
         assert words.format(*counts) in stated, counts

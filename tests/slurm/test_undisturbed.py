@@ -67,6 +67,13 @@ def test_every_training_job_was_granted_a_gpu_and_started_once(smoke):
     assert ran == set(smoke.jobs())
 
 
+def test_a_slurm_job_starts_no_second_snakemake(smoke, cluster):
+    """The plugin would start it as a step of its own."""
+    query = f"-n -P --format=jobid --jobs={','.join(smoke.jobs())}".split()
+    steps = [job for job in cluster.slurm("sacct", *query).split() if "." in job]
+    assert {step.partition(".")[2] for step in steps} == {"batch"}
+
+
 def test_the_first_job_of_a_slurm_job_trains_for_all(smoke):
     """The others find their trials in the store."""
     folder = smoke.folder / "logs/smoke"

@@ -21,7 +21,7 @@ from snap.pipeline.jobs import NEEDS, Asking, final_trials, search_trials
 from snap.pipeline.ladder import ladder_trials
 from snap.pipeline.resources import slurm_start
 from snap.pipeline.rows import Row
-from snap.pipeline.training import Trained, Workplace, log, train_missing
+from snap.pipeline.training import Trained, Workplace, log, only_on_cpu, train_missing
 from snap.trial import Trial
 
 
@@ -77,10 +77,8 @@ class Member:
 
         A control that an engine lacks would send the others to another engine too.
         """
-        first = self.trials[0]
-        everywhere = first.control is None or first.control.kind.engines is None
-        step = list(ASKING).index(self.step)
-        return step, str(self.spec["engine"]), self.needs, first.dataset, everywhere
+        first, step = self.trials[0], list(ASKING).index(self.step)
+        return step, str(self.spec["engine"]), self.needs, first.dataset, only_on_cpu(first)
 
 
 def train(file: Path, place: Workplace) -> Trained:

@@ -126,7 +126,7 @@ def run_trials(
     from snap.data.store import load
     from snap.experiments import run
 
-    if device == "cpu" and resources.gpus():
+    if device == "cpu" and resources.gpus() and not all(map(only_on_cpu, trials)):
         why = f"the granted GPU is not used: {_why_on_cpu(engine)}"
         if not place.without_gpu:
             raise SnapError(
@@ -160,6 +160,11 @@ def run_trials(
             checkpoints=place.store / UNFINISHED,
             say=log,
         )
+
+
+def only_on_cpu(trial: Trial) -> bool:
+    """Whether no engine for a GPU has the trial's control."""
+    return trial.control is not None and trial.control.kind.engines is not None
 
 
 def _why_on_cpu(engine: str) -> str:
