@@ -17,8 +17,8 @@
 8. The Snakemake of a SLURM job starts a second one with srun, which takes several seconds. Now it
    runs the commands itself.
 
-tests/test_plugin.py fails when a new version of the plugin no longer has one of the defects 1 to 4
-and 6. Then remove that part.
+tests/test_plugin.py fails when a new version of the plugin no longer has one of the defects 1 to 4,
+6 and 8. Then remove that part.
 """
 
 from __future__ import annotations
