@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from snap.errors import SnapError
 from snap.learners import LEARNERS
-from snap.pipeline import batch, jobs, ladder, specs
+from snap.pipeline import batch, controls, jobs, ladder, methods, specs
 from snap.pipeline.readings import load_all
-from snap.pipeline.training import Workplace
+from snap.pipeline.training import Workplace, only_on_cpu
 from snap.pipeline.work import IN_ADVANCE
 from workspace import ROOT, SMOKE
 
 STEPS = {"search": jobs.search, "iid": jobs.iid, "sequential": jobs.sequential}
-STEPS |= {"ladder": ladder.ladder}
+STEPS |= {"ladder": ladder.ladder, "control": controls.control}
 
 
 @pytest.fixture
@@ -49,6 +50,11 @@ def members(plan, step: str, folder: Path) -> list[dict]:
         }:
             for job in plan.jobs("search", learner, dataset, layer):
                 found.append((specs.search(plan, job, 0), []))
+    elif step == "control":
+        for method in methods.methods(plan):
+            cells = [] if method.own_search else methods.cells(plan, method)
+            inputs = [selection(plan, cell, folder) for cell in cells]
+            found.append((specs.control(plan, method), inputs))
     else:
         for family in plan.families:
             for job in plan.jobs(step, *family):
@@ -92,11 +98,21 @@ def test_the_first_job_trains_for_all(step, plan, synthetic_root, tmp_path, monk
         results.append(run(member, replace(own, in_advance=in_advance)))
         assert stored(place) == trained, "the jobs themselves train nothing"
         ledger = json.loads(Path(member["output"]).with_suffix(".json").read_text())
-        assert (ledger["trained"], ledger["training_seconds"]) == in_advance
-        counts.append(ledger["trained"])
+        again = 2 if json.loads(member["spec"]).get("recruits") is not None else 0
+        assert ledger["trained"] == in_advance[0] + again, "the store does not keep weights"
+        if not again:
+            assert ledger["training_seconds"] == in_advance[1]
+        counts.append(in_advance[0])
     assert results == expected
     assert stored(place) == stored(alone)
     assert sum(counts) == len(stored(place))
+
+
+def asked(written: list[dict]) -> list[batch.Member]:
+    """Members that have asked for their first trials."""
+    found = [batch._member(one) for one in written]
+    assert all(member.ask(None) for member in found)
+    return found
 
 
 def stored(place: Workplace) -> list[str]:
@@ -141,8 +157,8 @@ def test_a_member_without_its_input_does_not_stop_the_others(plan, synthetic_roo
 
 def test_jobs_are_trained_together_until_they_fill_a_device(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(batch, "TOGETHER", 5)
-    written = [batch._member(one) for one in members(plan, "iid", tmp_path)]
-    sizes = [sum(len(trials) for _, trials in chunk) for chunk in batch._chunks(written)]
+    written = asked(members(plan, "iid", tmp_path))
+    sizes = [sum(len(one.trials) for one in chunk) for chunk in batch._chunks(written)]
     assert sum(sizes) == 16
     assert all(5 <= size <= 6 for size in sizes[:-1])
 
@@ -151,9 +167,41 @@ def test_members_in_any_order_are_trained_by_step(plan, tmp_path):
     """The workflow lists the members of final runs in no order."""
     iid, sequential = (members(plan, step, tmp_path) for step in ("iid", "sequential"))
     mixed = [one for pair in zip(sequential, iid, strict=True) for one in pair]
-    chunks = list(batch._chunks([batch._member(one) for one in mixed]))
-    assert [{member.step for member, _ in chunk} for chunk in chunks] == [{"iid"}, {"sequential"}]
+    chunks = list(batch._chunks(asked(mixed)))
+    assert [{member.step for member in chunk} for chunk in chunks] == [{"iid"}, {"sequential"}]
     assert sum(len(chunk) for chunk in chunks) == len(mixed)
+
+
+def test_controls_that_only_cpu_engines_have_are_trained_apart(plan, tmp_path):
+    """They would send the others to the CPU too."""
+    chunks = list(batch._chunks(asked(trained_controls(plan, tmp_path))))
+    kinds = [{only_on_cpu(trial) for one in chunk for trial in one.trials} for chunk in chunks]
+    assert kinds == [{False}, {True}, {False}], "the last are joint, which have no search"
+    needs = [{one.needs for one in chunk} for chunk in chunks]
+    assert all(len(alike) == 1 for alike in needs)
+
+
+def test_controls_that_only_cpu_engines_have_need_no_gpu(
+    plan, synthetic_root, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    place = Workplace(tmp_path / "trials", synthetic_root, without_gpu=False)
+    outcomes = set()
+    for member in trained_controls(plan, tmp_path):
+        control = json.loads(member["spec"])["control"]
+        if control in ("random-hidden", "ewc"):
+            outcomes.add(control)
+            assert run(member, place)
+        else:
+            with pytest.raises(SnapError, match="the granted GPU is not used"):
+                run(member, place)
+    assert outcomes == {"random-hidden", "ewc"}
+
+
+def trained_controls(plan, folder: Path) -> list[dict]:
+    """All controls but class means, which have no trials."""
+    found = members(plan, "control", folder)
+    return [one for one in found if json.loads(one["spec"])["means"] is None]
 
 
 def test_a_job_without_metrics_does_not_import_numpy():

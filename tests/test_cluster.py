@@ -12,7 +12,7 @@ from snap.pipeline.cluster.limits import Offer, Partition, Request
 from snap.pipeline.cluster.queue import GRACE, LOST, Watch
 from snap.pipeline.cluster.settings import settings
 from snap.pipeline.cluster.slurm import seconds
-from snap.pipeline.work import batches, slurm_job_names
+from snap.pipeline.work import STAGES, batches, slurm_job_names
 from workspace import ROOT
 
 
@@ -361,25 +361,47 @@ def test_a_small_rest_joins_the_last_batch():
     assert batches({"a": 10, "b": 10, "c": 4}, 10) == {"a": 0, "b": 1, "c": 1}
     assert batches({"a": 10, "b": 10, "c": 6}, 10) == {"a": 0, "b": 1, "c": 2}
     assert batches({"a": 4}, 10) == {"a": 0}
+    assert batches({"a": 10, "b": 0}, 10) == {"a": 0, "b": 0}
 
 
 def names(costs: dict[str, float], seconds: float, **resources) -> dict[str, str]:
     """The SLURM job of the only training job of each stage."""
-    found = slurm_job_names({s: {"job": c} for s, c in costs.items()}, seconds, resources)
+    jobs = {stage: {"job": cost} for stage, cost in costs.items()}
+    site = {"train_on": "cpu", "resources": resources}
+    found = slurm_job_names(jobs, seconds / 60, site)
     return {stage: jobs["job"] for stage, jobs in found.items()}
 
 
 def test_final_runs_of_all_stages_share_slurm_jobs():
-    costs = dict.fromkeys(("search", "iid", "sequential", "ladder", "portrait"), 10)
-    shared = dict.fromkeys(costs, "final0") | {"search": "search0"}
+    costs = dict.fromkeys(STAGES, 10)
+    shared = dict.fromkeys(STAGES, "final0") | {"search": "search0"}
     assert names(costs, 100) == shared
-    # Portraits need all sequential runs, so they do not hold up other final runs.
-    split = {"iid": "final0", "sequential": "final1", "ladder": "final2", "portrait": "portrait0"}
-    assert names(costs, 10) == split | {"search": "search0"}
+    # In this order, so that no SLURM job waits for a later one.
+    split = {"iid": "final0", "sequential": "final1", "ladder": "final2", "portrait": "final3"}
+    assert names(costs, 10) == split | {"control": "final4", "search": "search0"}
     # Snakemake has no group of jobs whose partitions or features differ.
-    assert names(costs, 100, ladder={"constraint": "zen4"}) == shared | {"ladder": "ladder0"} | {
-        "portrait": "portrait0"
-    }
+    ladder = shared | {"ladder": "ladder0"}
+    assert names(costs, 100, ladder={"constraint": "zen4"}) == ladder
     assert names(costs, 100, portrait={"mem_mb": 9}) == shared | {"portrait": "portrait0"}
     assert names(costs, 100, **{stage: {"mem_mb": 9} for stage in costs}) == shared
     assert names({"search": 1}, 100) == {"search": "search0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "jobs", "of_controls"),
+    [
+        ("", 1, 2),
+        ("core_minutes_per_job: 10", 4, 4),
+        ("train_on: cpu", 4, 0),
+        ("{train_on: cpu, core_minutes_per_job: 60}", 1, 0),
+    ],
+)
+def test_controls_train_on_cpu_nodes(tmp_path, text, jobs, of_controls):
+    """In SLURM jobs of their own, and small ones, if the other stages train on GPUs."""
+    file = tmp_path / "cluster.yaml"
+    file.write_text(text)
+    costs = {stage: {str(n): 600.0 for n in range(4)} for stage in ("iid", "control")}
+    site = settings(file)
+    found = slurm_job_names(costs, site["core_minutes_per_job"], site)
+    expected = {f"final{n}" for n in range(jobs)} | {f"control{n}" for n in range(of_controls)}
+    assert {name for stage in found.values() for name in stage.values()} == expected

@@ -35,6 +35,7 @@ class Executor(plugin.Executor):
             no_requeue=False,
             qos=None,
             reservation=None,
+            pass_command_as_script=False,
         )
         self.workflow = SimpleNamespace(executor_settings=settings)
         self.logger = logging.getLogger("plugin")
@@ -109,6 +110,10 @@ def test_a_job_that_was_preempted_for_good_counts_as_active(commands):
     executor = Executor()
     assert executor.check() == (1, [])
     assert executor.check() == (1, [])
+
+
+def test_a_slurm_job_starts_a_second_snakemake():
+    assert "--executor slurm-jobstep" in Executor().additional_general_args()
 
 
 def test_a_group_whose_account_cannot_be_checked_is_not_reported(commands, tmp_path):

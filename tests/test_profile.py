@@ -15,11 +15,12 @@ import yte
 from snap.learners import HEBBIAN
 from snap.pipeline.config import read
 from snap.pipeline.readings import load_all
-from snap.pipeline.work import STAGES, slurm_job_names, work_of
+from snap.pipeline.work import CORE_MINUTES, STAGES, slurm_job_names, work_of
 from workspace import ROOT, SMOKE, Workspace
 
 PROFILE = ROOT / "workflow/profiles/slurm"
-TRAINING = {"search", "iid", "sequential", "ladder", "portrait"}
+TRAINING = set(STAGES)
+ON_GPU = TRAINING - {"control"}  # most controls exist only in the engines for the CPU
 
 
 def requested(tmp_path, **settings: Any) -> dict[str, dict[str, str]]:
@@ -46,9 +47,10 @@ def test_only_training_requests_a_gpu(tmp_path):
     rules = requested(tmp_path)
     assert rules.keys() >= TRAINING
     for rule, resources in rules.items():
-        assert resources.get("gpu") == ("1" if rule in TRAINING else None), rule
+        assert resources.get("gpu") == ("1" if rule in ON_GPU else None), rule
         assert not {"tasks", "tasks_per_gpu"} & resources.keys()
-    assert {rules[rule]["slurm_partition"] for rule in TRAINING} == {"gpu"}
+    assert {rules[rule]["slurm_partition"] for rule in ON_GPU} == {"gpu"}
+    assert rules["control"]["slurm_partition"] == "cpu"
 
 
 def test_one_setting_sends_training_to_cpu_nodes(tmp_path):
@@ -75,15 +77,17 @@ def test_the_settings_reach_the_jobs(tmp_path):
     expected = {"slurm_account": "us", "slurm_partition": "all", "gpu_model": "a100", "gpu": "1"}
     expected |= {"runtime": "45", "qos": "max", "constraint": "zen4", "unusable_gpu": "fail"}
     expected |= {"slurm_extra": "--mail-type=END,FAIL --mail-user=me@example.org", "mem_mb": "5000"}
-    for rule in TRAINING - {"search"}:
+    for rule in ON_GPU - {"search"}:
         assert rules[rule].items() >= expected.items(), rule
+    on_cpu = {name: value for name, value in expected.items() if not name.startswith("gpu")}
+    assert rules["control"].items() >= (on_cpu | {"slurm_partition": "any"}).items()
     expected |= {"mem_mb": "700", "reservation": "course"}
     assert rules["search"].items() >= expected.items()
 
 
 def test_a_gpu_can_be_requested_as_gres(tmp_path):
     rules = requested(tmp_path, gpu_type="a100", gpu_option="gres")
-    for rule in TRAINING:
+    for rule in ON_GPU:
         assert rules[rule]["gres"] == "gpu:a100:1"
         assert "gpu" not in rules[rule]
 
@@ -118,7 +122,7 @@ def test_without_slurm_its_tests_say_how_to_install_it(tmp_path):
     )
 
 
-def submitted(preset, core_minutes: float, **changes) -> int:
+def submitted(preset, nodes: str, **changes) -> int:
     """The number of SLURM jobs of a run."""
     overlay = [ROOT / f"workflow/presets/{preset}.yaml"] if preset else []
     plans = load_all(
@@ -130,7 +134,7 @@ def submitted(preset, core_minutes: float, **changes) -> int:
     for stage in STAGES:
         works = [work for plan in plans.values() for work in work_of(plan, stage)]
         costs[stage] = {str(number): work["cost"] for number, work in enumerate(works)}
-    names = slurm_job_names(costs, 60 * core_minutes, {})
+    names = slurm_job_names(costs, CORE_MINUTES[nodes], {"train_on": nodes, "resources": {}})
     return len({name for jobs in names.values() for name in jobs.values()})
 
 
@@ -138,10 +142,10 @@ def test_the_stated_numbers_of_jobs_are_right():
     """For `quick` and for the whole paper, on CPU and on GPU nodes."""
     stated = " ".join((PROFILE / "README.md").read_text().split())
     for preset, words in (
-        ("quick", "{} SLURM jobs on CPU nodes and {} on GPU nodes"),
-        (None, "paper: {} jobs on CPU nodes and {} on GPU nodes"),
+        ("quick", "{} SLURM jobs with `train_on: cpu` and {} with `train_on: gpu`"),
+        (None, "paper: {} with `train_on: cpu` and {} with `train_on: gpu`"),
     ):
-        counts = submitted(preset, 15), submitted(preset, 400, lambdas_by_default=5)
+        counts = submitted(preset, "cpu"), submitted(preset, "gpu", lambdas_by_default=5)
         assert words.format(*counts) in stated, counts
 
 

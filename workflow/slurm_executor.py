@@ -14,9 +14,11 @@
    group, the handler of that error fails too, and the run waits for ever.
 7. Retries ask for the same again, or for more of everything. Now they ask for more memory after
    OUT_OF_MEMORY and for more time after TIMEOUT, up to what the partition has.
+8. The Snakemake of a SLURM job starts a second one with srun, which takes several seconds. Now it
+   runs the commands itself.
 
-tests/test_plugin.py fails when a new version of the plugin no longer has one of the defects 1 to 4
-and 6. Then remove that part.
+tests/test_plugin.py fails when a new version of the plugin no longer has one of the defects 1 to 4,
+6 and 8. Then remove that part.
 """
 
 from __future__ import annotations
@@ -87,6 +89,7 @@ class Mended:
         self.executor._report_job_submission_threadsafe = self.report_submission
         self.executor._report_job_error_threadsafe = self.report_error
         plugin.get_submit_command = self.submit_command
+        self.executor.additional_general_args = lambda: ""  # instead of --executor slurm-jobstep
         self.say()
 
     # The states of jobs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import itertools
 import signal
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ import pytest
 from cluster import Cluster, missing
 from on_slurm import LONG, LONG_TABLES, Run, results
 
-from workspace import SMOKE, Workspace
+from workspace import ROOT, SMOKE, Workspace
 
 NUMBERS = itertools.count(1)
 
@@ -20,6 +21,8 @@ def cluster() -> Iterator[Cluster]:
     if reason := missing():
         pytest.skip(reason)
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated"))  # end the cluster too
+    # The cluster's user cannot write here. Every process would compile all modules again.
+    assert compileall.compile_dir(ROOT / "src", quiet=1)
     with Cluster() as started:
         yield started
 

@@ -208,14 +208,14 @@ def test_a_job_with_too_little_memory_gets_more(started, undisturbed):
 
 @pytest.mark.long
 def test_a_submit_limit_is_waited_out(started, cluster, local):
-    """26 jobs, of which three may be in the queue; no submission counts as a failure."""
+    """31 jobs, of which three may be in the queue; no submission counts as a failure."""
     cluster.limit(MaxSubmitJobs=3)
     run = started(SMOKE, ON_CPU | {"core_minutes_per_job": 1e-6})
     run.start("tables")
     run.finish(seconds=600)
     assert "you may have 3 jobs in the queue" in run.output()
     assert "SLURM has refused jobs since" in run.output()
-    assert run.states() == {"COMPLETED": 26}
+    assert run.states() == {"COMPLETED": 31}
     assert tables(run) == tables(local)
 
 

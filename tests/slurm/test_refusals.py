@@ -24,9 +24,10 @@ def test_everything_that_is_wrong_is_in_one_message(started):
     for part in (
         "this run does not fit the cluster, and nothing was submitted:",
         "account chemistry: you have physics (search)",
-        "QOS express: you have normal (search, iid, sequential, ladder, portrait)",
+        "QOS express: you have normal (search, iid, sequential, ladder, portrait, control)",
         "partition gpu: a time limit of 600 min exceeds its 120 (search, ",
         "partition gpu: 64000 MB of memory exceed the 9000 of its largest node (search, ",
+        "partition cpu: a time limit of 600 min exceeds its 60 (control)",
         "partition gpu: no node has 1 GPU of type h100; there is a100 (search, ",
         "partition gpu: no node has the feature zen9 (search, ",
         "Correct it in cluster.yaml",

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 from cluster import USER, no_slow_files
 from on_slurm import ON_CPU, PRETENDED, Run, tables
 
 from snap.pipeline.config import merge
+from snap.pipeline.work import STAGES
 from workspace import SMOKE
 
 pytestmark = pytest.mark.slurm
-
-STAGES = {"search", "iid", "sequential", "ladder", "portrait"}
 
 
 @pytest.fixture(scope="module")
@@ -28,41 +28,56 @@ def smoke(cluster) -> Run:
 
 
 def test_the_tables_equal_those_of_a_local_run(smoke, local):
+    """Those of the controls too."""
     assert tables(smoke) == tables(local)
-    assert len(tables(smoke)) == 8
+    names = {Path(path).stem for path in tables(smoke)}
+    assert len(names) == 12
+    assert names > {"controls", "controls_search", "controls_matrix", "controls_curve"}
+    methods = smoke.folder / "results/smoke/tables/controls.csv"
+    assert len(methods.read_text().splitlines()) > 20
 
 
-def test_the_search_is_one_slurm_job_and_the_final_runs_another(smoke):
-    """Fetching and drawing happen where the run was started."""
+def test_search_final_runs_and_controls_are_a_slurm_job_each(smoke):
+    """Controls train on CPU nodes. Fetching and drawing happen where the run was started."""
     jobs = smoke.jobs()
     assert {row["state"] for row in jobs.values()} == {"COMPLETED"}
-    assert len(jobs) == 2
-    assert {row["partition"] for row in jobs.values()} == {"gpu"}
+    assert sorted(row["partition"] for row in jobs.values()) == ["cpu", "gpu", "gpu"]
     assert {row["timelimitraw"] for row in jobs.values()} == {"60"}
 
 
 def test_every_training_job_was_granted_a_gpu_and_started_once(smoke):
     """The jobs in a SLURM job run one after the other, and each has its GPU."""
     logs = [
-        path for stage in STAGES for path in (smoke.folder / f"logs/smoke/{stage}").rglob("*.log")
+        (stage, path)
+        for stage in STAGES
+        for path in (smoke.folder / f"logs/smoke/{stage}").rglob("*.log")
     ]
-    assert len(logs) == 17
+    assert len(logs) == 24
     ran = set()
-    for path in logs:
+    for stage, path in logs:
         text = path.read_text()
-        granted = re.findall(r"^.* threads: 1, .*SLURM job: (\S+), GPU granted: [01]$", text, re.M)
+        gpu = "no GPU granted" if stage == "control" else "GPU granted: [01]"
+        granted = re.findall(rf"^.* threads: 1, .*SLURM job: (\S+), {gpu}$", text, re.M)
         assert len(granted) == 1, text[:1000]
         assert "\0" not in text, "two processes wrote this log"
         ran |= set(granted)
         if "to train with engine" in text and " 0 to train" not in text:
-            assert "the granted GPU is not used: torch" in text, "this machine has none"
+            said = "the granted GPU is not used: torch" in text
+            assert said == (stage != "control"), "this machine has none"
     assert ran == set(smoke.jobs())
+
+
+def test_a_slurm_job_starts_no_second_snakemake(smoke, cluster):
+    """The plugin would start it as a step of its own."""
+    query = f"-n -P --format=jobid --jobs={','.join(smoke.jobs())}".split()
+    steps = [job for job in cluster.slurm("sacct", *query).split() if "." in job]
+    assert {step.partition(".")[2] for step in steps} == {"batch"}
 
 
 def test_the_first_job_of_a_slurm_job_trains_for_all(smoke):
     """The others find their trials in the store."""
     folder = smoke.folder / "logs/smoke"
-    for stages in ({"search"}, {"iid", "sequential", "ladder"}):
+    for stages in ({"search"}, {"iid", "sequential", "ladder"}, {"control"}):
         logs = [p.read_text() for stage in stages for p in (folder / stage).rglob("*.log")]
         trained = [text for text in logs if re.search(r"[1-9]\d* to train", text)]
         assert len(trained) == 1, stages
@@ -70,7 +85,8 @@ def test_the_first_job_of_a_slurm_job_trains_for_all(smoke):
 
 def test_costs_report_jobs_and_allocated_time(smoke):
     costs = json.loads(smoke.snap("costs", "--json"))
-    assert costs["slurm_jobs"] == 2
+    assert costs["slurm_jobs"] == 3
+    assert costs["stages"]["control"]["trained"] > 0
     allocated = sum(int(j["ncpus"]) * int(j["elapsedraw"]) for j in smoke.jobs().values())
     assert costs["core_seconds"] == pytest.approx(allocated, abs=2)
     ledgers = (smoke.folder / "logs/smoke").rglob("*.json")

@@ -47,9 +47,14 @@ def as_argument(function):
     return look_up
 
 
+def as_list(files):
+    """The paths of a rule's named input, which is one file or several."""
+    return [str(files)] if isinstance(files, str) else [str(file) for file in files]
+
+
 def files_as_arguments(files):
     """Files as arguments: their paths, or @FILE for a list of them."""
-    paths = [files] if isinstance(files, str) else [str(file) for file in files]
+    paths = as_list(files)
     if sum(map(len, paths)) <= LONGEST:
         return paths
     return [ARGUMENTS.argument(json.dumps(paths))]

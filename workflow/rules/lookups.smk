@@ -28,7 +28,7 @@ def batch_names():
         stage: {output: work["cost"] for output, work in works(stage).items()}
         for stage in STAGES
     }
-    return slurm_job_names(costs, 60 * minutes, settings()["resources"])
+    return slurm_job_names(costs, minutes, settings())
 
 
 BATCHES = batch_names()
@@ -69,6 +69,7 @@ def write_batches(jobs):
         "iid": final_spec("iid"),
         "sequential": final_spec("sequential"),
         "ladder": ladder_spec,
+        "control": control_spec,
     }
     files = {}
     for job in jobs:
@@ -79,11 +80,7 @@ def write_batches(jobs):
                 {
                     "step": stage,
                     "spec": functions[stage](job.wildcards),
-                    "inputs": [
-                        file
-                        for file in job.input
-                        if file != STAMP.format(**job.wildcards)
-                    ],
+                    "inputs": as_list(job.input.results),
                     "output": str(job.output[0]),
                 }
             )

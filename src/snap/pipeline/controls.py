@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from snap.pipeline.jobs import SEQUENCE as NEEDED
-from snap.pipeline.jobs import identity, optimum, with_pair
+from snap.pipeline.jobs import Asking, identity, optimum, with_pair
 from snap.pipeline.methods import CLASS_MEANS, IID, SEQUENCE, controlled, numbers, stored
 from snap.pipeline.rows import (
     CONTROLS,
@@ -44,12 +44,20 @@ class Trainer:
         self.trained: set[Trial] = set()
         self.recorded: list[Row] = []
 
-    def train(self, trials: Iterable[Trial], needs: Sequence[str]) -> None:
-        wanted = list(dict.fromkeys(trials))
-        if wanted:
-            rows, new = train_missing(wanted, self.engine, self.place, needs)
-            self.results |= zip(wanted, rows, strict=True)
-            self.trained |= new
+    def answer(self, asking: Asking) -> Any:
+        """Train what is asked for; return what is returned in the end."""
+        results: dict[Trial, Row] | None = None
+        while True:
+            try:
+                trials, needs = asking.send(results)
+            except StopIteration as end:
+                return end.value
+            results = {}
+            if wanted := list(dict.fromkeys(trials)):
+                rows, new = train_missing(wanted, self.engine, self.place, needs)
+                results = dict(zip(wanted, rows, strict=True))
+                self.results |= results
+                self.trained |= new
 
     def recruit(self, trials: Sequence[Trial]) -> dict[Trial, Row]:
         """How many hidden units have consolidated at the end of each trial.
@@ -78,7 +86,8 @@ class Trainer:
         if self.place.ledger is not None:
             new = [self.results[trial] for trial in self.trained]
             results = [*self.results.values(), *self.recorded]
-            write_ledger(self.place.ledger, results, [*new, *self.recorded])
+            trained = [*new, *self.recorded]
+            write_ledger(self.place.ledger, results, trained, self.place.in_advance)
 
 
 def control(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -> None:
@@ -88,24 +97,35 @@ def control(spec: Row, inputs: Sequence[Path], output: Path, place: Workplace) -
         _write(output, [], list(_class_means(spec["means"], place)))
         trainer.write_ledger()
         return
-    points = searched_trials(spec)
-    trainer.train((trial for _, trial in points), ())
-    searched = [_searched(spec, way, trial, trainer.results[trial]) for way, trial in points]
-    pairs = [row for path in inputs for row in read_rows(path, SELECTED)]
-    chosen = final_trials(spec, pairs, searched)
-    trainer.train((trial for _, trial in chosen), NEEDED)
+    searched, final = trainer.answer(chosen(spec, inputs))
     if spec["joint"] is not None:
-        found = _joint(spec, chosen, trainer)
+        found = _joint(spec, final, trainer.results)
     else:
         found = [
             (_who(spec, way, trial, trainer.results[trial]), trial, trainer.results[trial])
-            for way, trial in chosen
+            for way, trial in final
         ]
-    watched = [t for way, t in chosen if way == IID and t.seed == spec["recruits"]]
+    watched = [t for way, t in final if way == IID and t.seed == spec["recruits"]]
     recruited = trainer.recruit(watched)
     found = [(who | recruited.get(trial, {}), trial, result) for who, trial, result in found]
     _write(output, searched, found)
     trainer.write_ledger()
+
+
+def chosen(spec: Row, inputs: Sequence[Path]) -> Asking:
+    """Ask for what a method needs; return its search, and its final trials with what was chosen."""
+    if spec["means"] is not None:
+        return [], []
+    points = searched_trials(spec)
+    results = yield [trial for _, trial in points], ()
+    assert results is not None
+    searched = [_searched(spec, way, trial, results[trial]) for way, trial in points]
+    pairs = [row for path in inputs for row in read_rows(path, SELECTED)]
+    final = final_trials(spec, pairs, searched)
+    yield [trial for _, trial in final], NEEDED
+    if spec["joint"] is not None:
+        yield list(_joint_trials(spec, final).values()), ("history",)
+    return searched, final
 
 
 def searched_trials(spec: Row) -> list[Choice]:
@@ -200,16 +220,18 @@ def _who(spec: Row, way: str, trial: Trial, result: Row) -> Row:
     return row | {"stored": stored(trial.dataset, name, amount, weights)}
 
 
-def _joint(spec: Row, chosen: Sequence[Choice], trainer: Trainer) -> list[Found]:
+def _joint_trials(spec: Row, final: Sequence[Choice]) -> dict[Trial, Trial]:
+    """The trial on all classes at once for each final trial."""
+    return {trial: dataclasses.replace(trial, experiment=Iid(spec["joint"])) for _, trial in final}
+
+
+def _joint(spec: Row, final: Sequence[Choice], results: Mapping[Trial, Row]) -> list[Found]:
     """All classes at once, for as many whole epochs as fit into the samples of the sequence."""
-    alike = {
-        trial: dataclasses.replace(trial, experiment=Iid(spec["joint"])) for _, trial in chosen
-    }
-    trainer.train(alike.values(), ("history",))
+    alike = _joint_trials(spec, final)
     found: list[Found] = []
-    for way, sequence in chosen:
-        trial, seen = alike[sequence], trainer.results[sequence]["samples"]
-        result = trainer.results[trial]
+    for way, sequence in final:
+        trial, seen = alike[sequence], results[sequence]["samples"]
+        result = results[trial]
         row = _who(spec, way, trial, result) | {"diverged": result["diverged"]}
         points = result["history"]
         if result["diverged"] is None:

@@ -16,6 +16,10 @@ from snap.pipeline.shapes import ACCOUNT, NUMBER, Every, check
 from snap.pipeline.status import LEDGER, duration, ledger_of, read_plan
 from snap.pipeline.work import slurm_job_names, work_of
 
+# Final runs wait for the whole search. Portraits wait for all sequential runs, and some controls
+# for those of a configuration.
+PHASES = {"search": 0, "iid": 1, "sequential": 1, "ladder": 1, "portrait": 2, "control": 2}
+
 
 def costs(plan_file: Path) -> dict[str, Any]:
     """The core seconds of a run: how many its cores provided, and how they were used.
@@ -127,8 +131,8 @@ def projected(spent: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -
         name: {str(number): job["cost"] for number, job in enumerate(work_of(plan, name))}
         for name in stages
     }
-    names = slurm_job_names(guesses, 60 * minutes, site["resources"])
-    training, durations = 0.0, dict[str, float]()
+    names = slurm_job_names(guesses, minutes, site)
+    training, durations, phases = 0.0, dict[str, float](), dict[str, int]()
     for name, stage in stages.items():
         rate = stage["training_seconds"] / stage["guess"] if stage["guess"] else 1.0
         start = (stage["job_seconds"] - stage["training_seconds"]) / stage["jobs"]
@@ -137,32 +141,29 @@ def projected(spent: Mapping[str, Any], plan: Plan, cores: Sequence[int] = ()) -
             together = names[name][job]
             durations.setdefault(together, between / started)
             durations[together] += rate * guess + start
+            phases[together] = max(phases.get(together, 0), PHASES[name])
     outside = sum(durations.values()) - training
     return {
         "training_seconds": training,
         "drawing_seconds": drawing,  # every run draws the same number of figures
         "core_seconds": training + drawing + outside,
         "outside_training": outside / (training + drawing + outside),
-        "wall_seconds": {n: _wall(durations, n) for n in cores},
+        "wall_seconds": {
+            n: sum(
+                _wall([durations[one] for one, own in phases.items() if own == phase], n)
+                for phase in set(phases.values())
+            )
+            for n in cores
+        },
     }
 
 
-def _wall(durations: Mapping[str, float], cores: int) -> float:
-    """Seconds until the last job ends, with each job on one of the cores.
-
-    Stages follow one another: the final runs wait for the whole search, and portraits wait for all
-    sequential runs.
-    """
-    phases: dict[str, list[float]] = {"search": [], "final": [], "portrait": []}
-    for name, seconds in durations.items():
-        phases.get(name.rstrip("0123456789"), phases["final"]).append(seconds)
-    total = 0.0
-    for phase in phases.values():
-        free = [0.0] * min(cores, max(len(phase), 1))  # when each core is free
-        for seconds in sorted(phase, reverse=True):
-            heapq.heapreplace(free, free[0] + seconds)
-        total += max(free)
-    return total
+def _wall(durations: Sequence[float], cores: int) -> float:
+    """Seconds until the last of some jobs ends, with each on one of the cores."""
+    free = [0.0] * min(cores, len(durations))  # when each core is free
+    for seconds in sorted(durations, reverse=True):
+        heapq.heapreplace(free, free[0] + seconds)
+    return max(free)
 
 
 def _seconds(benchmark: Path) -> float:

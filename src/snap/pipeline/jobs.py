@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from snap.data.datasets import checksum
 from snap.errors import SnapError
@@ -26,6 +27,10 @@ from snap.pipeline.shapes import SPECS, check, given_text
 from snap.pipeline.training import Workplace, train
 from snap.reading import parse_json
 from snap.trial import Iid, Sequential, Trial
+
+# What a job asks for in steps: trials, and the fields that it needs of their results. It is sent
+# the results; None at first.
+Asking = Generator[tuple[list[Trial], Sequence[str]], Mapping[Trial, Row] | None, Any]
 
 # The fields of a kept result that the sequential step needs. Trials that lack one, because an older
 # version kept them, are trained again.

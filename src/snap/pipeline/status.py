@@ -35,7 +35,10 @@ RUNNER = "SNAP_RUNNER"  # names the process that runs Snakemake several times, i
 
 
 class Heartbeat:
-    """A file that says what a job is doing; progress updates it at most once a second."""
+    """A file that says what a job is doing.
+
+    It is updated at most once a second by progress, and as often by trials that are done.
+    """
 
     def __init__(
         self, folder: Path | None, label: str, total: int, done: int, threads: int = 1
@@ -44,7 +47,7 @@ class Heartbeat:
         self.state: dict[str, Any] = {"job": label, "trials": total, "done": done, "share": 0.0}
         self.state |= {"pid": os.getpid(), "host": socket.gethostname(), "threads": threads}
         self.learned: dict[Trial, int] = {}
-        self.written = 0.0
+        self.written = self.counted = 0.0
         self.lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -67,7 +70,9 @@ class Heartbeat:
         with self.lock:
             self.state["done"] += 1
             self.state["share"] = 0.0
-            self._write()
+            if time.time() - self.counted >= 1:  # those of a population are done at the same time
+                self.counted = time.time()
+                self._write()
 
     def _write(self) -> None:
         self.written = time.time()

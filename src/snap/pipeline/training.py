@@ -15,7 +15,6 @@ from snap.errors import SnapError
 from snap.files import write_atomically
 from snap.pipeline import resources
 from snap.pipeline.rows import Row
-from snap.pipeline.status import Heartbeat
 from snap.pipeline.trial_store import UNFINISHED, TrialStore
 from snap.trial import Trial
 
@@ -125,8 +124,9 @@ def run_trials(
     """Train the trials that are left of a job's `of`, with a heartbeat and a log line for each."""
     from snap.data.store import load
     from snap.experiments import run
+    from snap.pipeline.status import Heartbeat  # which jobs that train nothing do not need
 
-    if device == "cpu" and resources.gpus():
+    if device == "cpu" and resources.gpus() and not all(map(only_on_cpu, trials)):
         why = f"the granted GPU is not used: {_why_on_cpu(engine)}"
         if not place.without_gpu:
             raise SnapError(
@@ -160,6 +160,11 @@ def run_trials(
             checkpoints=place.store / UNFINISHED,
             say=log,
         )
+
+
+def only_on_cpu(trial: Trial) -> bool:
+    """Whether no engine for a GPU has the trial's control."""
+    return trial.control is not None and trial.control.kind.engines is not None
 
 
 def _why_on_cpu(engine: str) -> str:

@@ -14,9 +14,13 @@ from snap.pipeline.plan import Cell, Job, Plan
 
 STAGES = ("search", "iid", "sequential", "ladder", "portrait", "control")
 # The stages whose trials are known before their jobs run, and kept in the store.
-IN_ADVANCE = ("search", "iid", "sequential", "ladder")
-# Final runs need only selections, so those of different stages may share a SLURM job.
-FINAL = ("iid", "sequential", "ladder")
+IN_ADVANCE = ("search", "iid", "sequential", "ladder", "control")
+# The stages that need selections. They may share SLURM jobs: each waits only for those before it.
+FINAL = ("iid", "sequential", "ladder", "portrait", "control")
+
+# The work of a SLURM job in minutes on one core. By an estimate (docs/engines.md), a GPU does the
+# work of 40 cores or more.
+CORE_MINUTES = {"cpu": 15, "gpu": 400}
 
 # Used for estimates before anything has been measured.
 SECONDS_PER_WEIGHT_ROW = 0.17e-6  # per sample and hidden neuron, on one core
@@ -64,33 +68,41 @@ def batches(costs: Mapping[T, float], seconds: float) -> dict[T, int]:
         spent += cost
         if spent >= seconds:
             current, spent = current + 1, 0.0
-    if 0 < spent < seconds / 2 and current > 0:
+    if spent < seconds / 2 and current > 0:
         numbers = {name: min(number, current - 1) for name, number in numbers.items()}
     return numbers
 
 
+def trains_on(stage: str, site: Mapping[str, Any]) -> str:
+    """Where a stage trains: on cpu or gpu. Most controls exist only in the engines for the CPU."""
+    return "cpu" if stage == "control" else str(site["train_on"])
+
+
 def slurm_job_names(
-    costs: Mapping[str, Mapping[str, float]],
-    seconds: float,
-    resources: Mapping[str, Mapping[str, Any]],
+    costs: Mapping[str, Mapping[str, float]], minutes: float, site: Mapping[str, Any]
 ) -> dict[str, dict[str, str]]:
     """The name of the SLURM job of each training job, by stage.
 
-    `costs` has the training jobs of each stage. Stages with different resources have different
-    SLURM jobs. Portraits wait for all sequential runs, so they join the final runs only if those
-    are all in one SLURM job.
+    `costs` has the training jobs of each stage. A SLURM job holds this many minutes of work on one
+    core; no more than usual on CPU nodes if most stages train on GPUs. Stages that train elsewhere
+    or have other resources have other SLURM jobs.
     """
-    alike = [stage for stage in FINAL if resources.get(stage) == resources.get(FINAL[0])]
+
+    def asked(stage: str) -> tuple[str, Mapping[str, Any] | None]:
+        return trains_on(stage, site), site["resources"].get(stage)
+
+    def seconds(stage: str) -> float:
+        elsewhere = trains_on(stage, site) != site["train_on"]
+        return 60 * (min(minutes, CORE_MINUTES["cpu"]) if elsewhere else minutes)
+
+    alike = [stage for stage in FINAL if asked(stage) == asked(FINAL[0])]
     labels = {stage: "final" if stage in alike else stage for stage in costs}
     names: dict[str, dict[str, str]] = {stage: {} for stage in costs}
     for label in dict.fromkeys(labels.values()):
         stages = [stage for stage in costs if labels[stage] == label]
         jobs = {(stage, name): cost for stage in stages for name, cost in costs[stage].items()}
-        for (stage, name), number in batches(jobs, seconds).items():
+        for (stage, name), number in batches(jobs, seconds(stages[0])).items():
             names[stage][name] = f"{label}{number}"
-    final = {name for stage in FINAL for name in names.get(stage, {}).values()}
-    if final == {"final0"} and resources.get("portrait") == resources.get(FINAL[0]):
-        names["portrait"] = dict.fromkeys(costs.get("portrait", {}), "final0")
     return names
 
 

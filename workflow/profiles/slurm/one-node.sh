@@ -32,7 +32,7 @@ options=(--cores "${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}}")
 if [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then
     IFS=, read -ra devices <<< "$CUDA_VISIBLE_DEVICES"
     options+=(--resources "gpu=${#devices[@]}" --config lambdas_by_default=5 --set-resources)
-    for rule in search iid sequential ladder portrait; do
+    for rule in search iid sequential ladder portrait control; do
         options+=("$rule:gpu=1" "$rule:unusable_gpu='${UNUSABLE_GPU:-fail}'")
     done
 fi

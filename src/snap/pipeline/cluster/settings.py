@@ -9,7 +9,7 @@ from typing import Any
 
 from snap.errors import SnapError
 from snap.pipeline.config import complete, read
-from snap.pipeline.work import STAGES
+from snap.pipeline.work import CORE_MINUTES, STAGES
 from snap.reading import parse_yaml
 
 FILE = "cluster.yaml"
@@ -33,9 +33,8 @@ def settings(file: Path | None = None) -> dict[str, Any]:
         text = str(error).replace("config key", "key")
         raise SnapError(text if str(file) in text else f"{file}: {text}") from None
     if found["core_minutes_per_job"] is None:
-        # By an estimate (docs/engines.md), a GPU does the work of 40 cores or more.
-        on_gpu = found["train_on"] == "gpu" and found["unusable_gpu"] == "fail"
-        found["core_minutes_per_job"] = 400 if on_gpu else 15
+        surely = found["train_on"] if found["unusable_gpu"] == "fail" else "cpu"
+        found["core_minutes_per_job"] = CORE_MINUTES[surely]
     if found["mail"]:
         mail = f"--mail-type=END,FAIL --mail-user={found['mail']}"
         for rule in STAGES:
