@@ -23,8 +23,8 @@ from workspace import SMOKE, Workspace
 TARGETS = ("group", "run.py", "snakemake", "shell", "job")
 SIGNALS = ("KILL", "TERM", "HUP", "QUIT", "PIPE", "SEGV")
 # The steps of a run in order. Some run at the same time.
-STEPS = ("data", "search", "select", "iid", "sequential", "ladder", "portrait", "table", "check")
-STEPS += ("figure", "tables", "claims", "page")
+STEPS = ("data", "search", "select", "iid", "sequential", "ladder", "portrait", "control", "table")
+STEPS += ("check", "figure", "tables", "claims", "page")
 PATIENCE = 900  # seconds within which an undisturbed run must finish
 # What depends on the time, on the machine, or on how often a run was interrupted.
 VOLATILE = re.compile(
