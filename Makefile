@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
 
-.PHONY: help reproduce paper run test test-slurm test-random test-kill lint format bench load variations restore publish clean rulegraph
+.PHONY: help reproduce paper run test test-slurm test-random test-kill test-damage lint format bench load variations restore publish clean rulegraph
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -55,6 +55,9 @@ KILLS ?= 20
 SEED ?= 0
 test-kill: $(VENV)/installed  ## kill a run, or one of its processes, KILLS times and compare its results
 	$(BIN)/python tests/kill.py --kills $(KILLS) --seed $(SEED)
+
+test-damage: $(VENV)/installed  ## damage every file of a run, each in six ways
+	$(BIN)/python tests/damage.py --seed $(SEED)
 
 lint: $(VENV)/installed  ## check style and types
 	$(BIN)/ruff check .
