@@ -3,7 +3,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
+SNAKEMAKE := $(BIN)/python -m snakemake
+
+# In the path of this folder, pip's scripts or Snakemake would read them as something else. A shell may
+# even run what follows them.
+ODD := $$ ` " \ { } :
+ifneq (,$(strip $(foreach letter,$(ODD),$(findstring $(letter),$(CURDIR)))))
+$(error a folder whose path contains one of $(ODD) cannot be used: rename $(CURDIR))
+endif
+
+# Python reads and writes UTF-8, whatever the locale.
+export PYTHONUTF8 := 1
 
 .PHONY: help reproduce paper run test test-slurm test-random test-kill test-damage lint format bench load variations restore publish clean rulegraph
 
