@@ -3,12 +3,22 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" snakemake
+SNAKEMAKE := $(BIN)/python -m snakemake
 
-.PHONY: help reproduce paper run test test-slurm test-random test-kill fuzz lint format bench load variations restore publish clean rulegraph
+# In the path of this folder, pip's scripts or Snakemake would read them as something else. A shell may
+# even run what follows them.
+ODD := $$ ` " \ { } :
+ifneq (,$(strip $(foreach letter,$(ODD),$(findstring $(letter),$(CURDIR)))))
+$(error a folder whose path contains one of $(ODD) cannot be used: rename $(CURDIR))
+endif
+
+# Python reads and writes UTF-8, whatever the locale.
+export PYTHONUTF8 := 1
+
+.PHONY: help reproduce paper run test test-slurm test-random test-kill test-damage fuzz lint format bench load variations restore publish clean rulegraph
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 # Rebuilt when the pinned versions change. The stamp is written last, so a partial install does not count.
 $(VENV)/installed: pyproject.toml
@@ -59,6 +69,9 @@ test-kill: $(VENV)/installed  ## kill a run, or one of its processes, KILLS time
 N ?= 2000
 fuzz: $(VENV)/installed  ## try N hostile and valid inputs from a SEED; CASE=17 repeats one of them
 	$(BIN)/python tests/fuzz.py --number $(N) --seed $(SEED) $(if $(CASE),--case $(CASE))
+
+test-damage: $(VENV)/installed  ## damage every file of a run, each in six ways
+	$(BIN)/python tests/damage.py --seed $(SEED)
 
 lint: $(VENV)/installed  ## check style and types
 	$(BIN)/ruff check .

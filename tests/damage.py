@@ -35,7 +35,7 @@ TRIALS = "results/trials/"
 ACCOUNTS = re.compile(r"results/[^/]+/(plan|provenance|invocations/\d+)\.json")
 PAGE = re.compile(r'<section id="provenance".*?</section>|<p class="eyebrow">.*?</p>', re.DOTALL)
 TRAINED = re.compile(
-    r"results/.*(/search/|/select/|/iid/|/sequential/|/ladder/|/portrait/)|results/trials/|data/"
+    r"results/.*/(search|select|iid|sequential|ladder|portrait|control)/|results/trials/|data/"
 )
 Damage = Callable[[Path], None]
 

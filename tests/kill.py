@@ -47,6 +47,7 @@ MOMENTS = (
     ("select", 1.0),
     ("iid", 2.0),
     ("sequential", 2.0),
+    ("control", 2.0),
     ("table", 1.0),
     ("figure", 2.0),
     ("figure", 4.0),

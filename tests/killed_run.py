@@ -23,12 +23,13 @@ from workspace import SMOKE, Workspace
 TARGETS = ("group", "run.py", "snakemake", "shell", "job")
 SIGNALS = ("KILL", "TERM", "HUP", "QUIT", "PIPE", "SEGV")
 # The steps of a run in order. Some run at the same time.
-STEPS = ("data", "search", "select", "iid", "sequential", "ladder", "portrait", "table", "check")
-STEPS += ("figure", "tables", "claims", "page")
+STEPS = ("data", "search", "select", "iid", "sequential", "ladder", "portrait", "control", "table")
+STEPS += ("check", "figure", "tables", "claims", "page")
 PATIENCE = 900  # seconds within which an undisturbed run must finish
 # What depends on the time, on the machine, or on how often a run was interrupted.
 VOLATILE = re.compile(
-    r"plan\.json|provenance\.json|\.report\.html\.sha256|(heartbeats|invocations)/.*|(.*/)?\..*\.part"
+    r"\.?(plan|provenance)\.json(\.sha256)?|\.report\.html\.sha256|(heartbeats|invocations)/.*"
+    r"|(.*/)?\..*\.part"
 )
 VOLATILE_PARTS = re.compile(rb'<time.*?</time>|<section id="provenance".*?</section>', re.DOTALL)
 

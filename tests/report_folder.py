@@ -287,7 +287,7 @@ def provenance() -> dict[str, Any]:
 
 def _json(path: Path, content: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content), encoding="utf-8")
 
 
 def svg(name: str) -> str:

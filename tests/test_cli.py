@@ -181,7 +181,7 @@ def run_folder(tmp_path, monkeypatch):
     """A folder in which the run quick was started last."""
     monkeypatch.chdir(tmp_path)
     run_of(Path("results/quick/tables"), as_in_the_paper())
-    Path("results/quick/plan.json").write_text("{}")
+    Path("results/quick/plan.json").write_text("{}", encoding="utf-8")
     return tmp_path
 
 
@@ -211,7 +211,7 @@ def test_a_figure_is_one_file(run_folder, capsys, form, begins):
 def test_the_run_of_a_figure_can_be_named(run_folder, capsys, source):
     other = Path("results/other/plan.json")
     other.parent.mkdir()
-    other.write_text("{}")
+    other.write_text("{}", encoding="utf-8")
     where = ["report", "figure", "iid", "--output", "mine.csv"]
     code, _, err = snap(*where, capsys=capsys)
     assert (code, "results/other lacks" in err) == (2, True)
@@ -225,7 +225,8 @@ def test_all_files_of_a_figure(run_folder, capsys):
         made = sorted(path.name for path in Path(name).iterdir() if path.name[0] != ".")
         assert made == [f"{name}.{form}" for form in forms.split()]
         caption = Path(__file__).parents[1] / f"reports/captions/{name}.rst"
-        assert json.loads(Path(name, f"{name}.json").read_text())["caption"] == caption.read_text()
+        about = json.loads(Path(name, f"{name}.json").read_bytes())
+        assert about["caption"] == caption.read_text()
 
 
 BAD_FIGURES = {

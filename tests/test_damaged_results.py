@@ -10,6 +10,7 @@ import pytest
 
 import report_folder
 import snap
+import workspace
 from little_publication import make_run
 from little_run import as_in_the_paper, run_of
 from snap.cli.main import main
@@ -19,7 +20,7 @@ from snap.pipeline.costs import costs
 from snap.publishing.publish import publish
 from workspace import ROOT
 
-CONFIG = json.dumps(json.loads((ROOT / "reports/paper/provenance.json").read_text())["config"])
+CONFIG = json.dumps(workspace.PAPER)
 PAPER = ["--paper", str(ROOT / "workflow/paper.yaml")]
 CLAIMS = ["--claims", str(ROOT / "workflow/claims.yaml")]
 

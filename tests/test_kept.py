@@ -179,7 +179,7 @@ def test_an_older_plan_counts_the_finished_jobs(tmp_path, monkeypatch):
     assert status.state(planned.file)["stages"]["search"]["trials_done"] == 0
     done = Path(planned.jobs[0]["output"])
     done.parent.mkdir(parents=True)
-    done.write_text("done")
+    done.write_text("done", encoding="utf-8")
     now = status.state(planned.file)
     assert now["stages"]["search"]["trials_done"] == planned.jobs[0]["trials"]
     assert not now["stopped"]

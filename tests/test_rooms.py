@@ -24,7 +24,7 @@ def layer(module: str) -> str:
 def imports(path: Path) -> set[str]:
     """The modules of this package that a file imports, including imports inside functions."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

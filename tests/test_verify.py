@@ -168,6 +168,7 @@ def test_a_folder_with_files_is_not_removed(folder, capsys):
 def test_results_without_a_record_are_reported_and_files_of_the_user_are_not(folder, capsys):
     run = folder / "results/run"
     own = ("tables/sequential.csv", "plan.json", "select/sgd/MNIST/linear-linear/lambda=none.csv")
+    own += ("control/MNIST/mask.matrix.csv", "ladder/sgd/MNIST/linear-linear.csv")
     others = ("notes.txt", "tables/mine.csv", "figures/mine.png", "invocations/1.json")
     for name in (*own, *others):
         (run / name).parent.mkdir(parents=True, exist_ok=True)

@@ -201,9 +201,9 @@ def own_package(workspace, tmp_path):
 
 
 def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert old in text
-    path.write_text(text.replace(old, new))
+    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def test_a_changed_docstring_runs_nothing(workspace, own_package):

@@ -14,9 +14,11 @@ from pathlib import Path
 import psutil
 import yaml
 
-from snap.pipeline.config import merge, read
+from snap.pipeline.config import complete, merge, read
 
 ROOT = Path(__file__).parents[1]
+SCHEMA = read([ROOT / "workflow/schemas/config.schema.yaml"])
+PAPER = complete(read([ROOT / "config.yaml"]), SCHEMA)
 PRESET = read([ROOT / "config.yaml", ROOT / "workflow/presets/smoke.yaml"])
 # Without other readings and SGD's ladder: tests/test_readings.py runs the preset as it is.
 SMOKE = merge(PRESET, {"readings": None, "ladder": {"sgd_alpha": None}})

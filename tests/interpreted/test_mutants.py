@@ -18,7 +18,8 @@ from snap import Trial
 from snap.engines import triton_check, triton_kernels, triton_math, triton_population
 
 SOURCES = {
-    module.__name__: Path(module.__file__).read_text() for module in (triton_math, triton_kernels)
+    module.__name__: Path(module.__file__).read_text(encoding="utf-8")
+    for module in (triton_math, triton_kernels)
 }
 HIDDEN = 6
 

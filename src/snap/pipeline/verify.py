@@ -24,7 +24,7 @@ NO_RECORD = "has no record of its checksum"
 RESULT = re.compile(
     rf"({READINGS}/[^/]+/)?"
     r"(search/.+/seed=\d+\.csv|(select|iid|sequential)/.+/lambda=[^/]+\.csv"
-    r"|ladder/[^/]+/[^/]+/[^/]+\.csv|portrait/[A-Za-z]+(\.csv|\.npz|\.snapshots\.npz)"
+    r"|(ladder/[^/]+|control)/[^/]+/[^/]+\.csv|portrait/[A-Za-z]+(\.csv|\.npz|\.snapshots\.npz)"
     rf"|tables/({'|'.join(COLUMNS)})\.csv|checked\.json|claims\.(csv|json)"
     rf"|report\.html|{re.escape(PLAN)}|{re.escape(PROVENANCE)})"
 )

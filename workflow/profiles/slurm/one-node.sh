@@ -42,6 +42,7 @@ if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then # the first argument names what to 
     target=("$1")
     shift
 fi
+export PYTHONUTF8=1 # whatever the locale
 "${SNAP_PYTHON:-.venv/bin/python}" workflow/run.py "${target[@]}" "${options[@]}" "$@" &
 run=$!
 warned=

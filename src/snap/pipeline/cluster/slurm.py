@@ -9,11 +9,11 @@ def ask(*command: str, timeout: float = 60) -> list[str] | None:
     """The lines of a command's answer; None if it fails, is not there, or does not answer."""
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.splitlines() if done.returncode == 0 else None
+    return done.stdout.decode(errors="replace").splitlines() if done.returncode == 0 else None
 
 
 def seconds(text: str) -> float | None:

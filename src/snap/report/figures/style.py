@@ -46,12 +46,14 @@ def _pair(color: Any) -> None:
 
 @contextmanager
 def looks(style: Style) -> Iterator[None]:
-    """Draw with the settings of a style."""
+    """Draw with the settings of a style, whatever a matplotlibrc or other code has set."""
     ink, soft = style["ink"][0], style["soft"][0]
     inks = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor"), ink)
     softs = dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), soft)
     own = inks | softs | {"ytick.labelcolor": ink, "grid.color": style["grid"][0]}
-    with matplotlib.rc_context({**own, **style["rc"]}):
+    plain = {name: matplotlib.rcParamsDefault[name] for name in matplotlib.rcParamsDefault}
+    del plain["backend"]  # a context would not put it back
+    with matplotlib.rc_context({**plain, **own, **style["rc"]}):
         yield
 
 
