@@ -26,7 +26,8 @@ from snap.pipeline.rows import COLUMNS, REACHED, TEXT
 
 Frame: TypeAlias = pd.DataFrame
 CELL = ["learner", "dataset", "configuration", "lambda"]
-LATER = {"ladder": ("learner",)}  # columns that the tables of earlier versions lack
+# Columns that the tables of earlier versions lack.
+LATER = {"ladder": ("learner",), "sequential": ("forgetting_known", "forgetting_own")}
 MOST = 500_000_000  # bytes of a table that a packed file may expand to
 
 
