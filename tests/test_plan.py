@@ -290,6 +290,25 @@ BAD = {
     "a limit of zero": (changed("limits", {"train": 0}), "limits.train"),
     "no lambda in a job": (changed("lambdas_per_job", 0), "lambdas_per_job"),
     "an unknown engine": (changed("engine", "tpu"), "engine"),
+    "an unknown control": (
+        changed("controls.dropout", {"sgd": ["linear-linear"]}),
+        "controls.dropout",
+    ),
+    "a buffer of zero": (changed("controls.replay.samples", [0]), "controls.replay.samples.0"),
+    "a negative strength": (changed("controls.ewc.strength", [-1]), "controls.ewc.strength.0"),
+    "no strength": (changed("controls.si.strength", []), "controls.si.strength"),
+    "a control of another learner": (
+        changed("controls.mask.hebbian", ["linear-linear"]),
+        "controls",
+    ),
+    "a control of another growth": (
+        changed("controls.ewc.sgd", ["sigmoid-sigmoid-neuron"]),
+        "controls",
+    ),
+    "a mean that is near by nothing": (
+        changed("controls.class-means.nearest", ["cosine"]),
+        "controls.class-means.nearest.0",
+    ),
 }
 
 
