@@ -263,6 +263,14 @@ def test_snap_and_plain_sgd_are_marked_among_the_controls():
     assert bold == ["SGD", "SNAP"] * len(DATASETS)
 
 
+def test_the_legend_of_the_controls_names_only_what_is_kept():
+    def entries(run):
+        return [text.get_text() for text in drawn_of(run, "controls").figure.legends[0].get_texts()]
+
+    assert "how important each weight is" in entries("of the paper")
+    assert entries("hebbian") == ["nothing", "the mean of each class", "samples"]
+
+
 def test_a_control_that_diverged_is_named(tmp_path):
     made = rows(datasets=("MNIST",))
     lost = {"accuracy": None, "forgetting": None, "diverged": 7}

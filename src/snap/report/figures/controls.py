@@ -46,7 +46,7 @@ KEPT: dict[str, tuple[int | None, str]] = {
 }
 WAYS = (
     "filled: chosen by accuracy on i.i.d. data, as in the paper; hollow: by accuracy after the"
-    " sequence, on held-out training samples; dotted: all classes at once"
+    " sequence, on held-out samples; dotted: all classes at once"
 )
 MARKED = {  # the methods of the paper that are marked
     (PLAIN, HEBBIAN.name, SNAP),
@@ -99,7 +99,10 @@ def controls(drawing: Drawing) -> Drawn:
         for entry in entries[dataset]:
             _draw(axis, drawing, entry)
         _label(axis, drawing, entries[dataset], LINE / (height - 0.7))
-    legend_below(figure, _legend(drawing), title="what is kept besides the weights", below=WAYS)
+    kept = {entry.kept for own in entries.values() for entry in own}
+    legend_below(
+        figure, _legend(drawing, kept), title="what is kept besides the weights", below=WAYS
+    )
     gaps = [f"{dataset}, {name}: diverged" for dataset in missing for name in missing[dataset]]
     gaps += [
         f"{row.dataset}, {row.label}: {row.diverged} of {row.seeds + row.diverged} seeds diverged"
@@ -207,10 +210,11 @@ def apart(wanted: Sequence[float], step: float) -> list[float]:
     return [min(place, 1 - step * (last - n)) for n, place in enumerate(lowest)]
 
 
-def _legend(drawing: Drawing) -> list[Line2D]:
+def _legend(drawing: Drawing, kept: set[str]) -> list[Line2D]:
     return [
         Line2D([], [], label=words, **_mark(drawing, _kept_color(drawing, words), marker))
         for words, (_, marker) in KEPT.items()
+        if words in kept
     ]
 
 
