@@ -39,7 +39,7 @@ CELL = {"learner": "hebbian", "dataset": "Synthetic", "configuration": "linear-l
 
 
 def spec(pairs, trial=TEXT):
-    return {"engine": "cpu", "cells": [{"trials": [trial.text], "pairs": pairs}]}
+    return {"engine": "cpu", "cells": [{"trials": [trial.text], "pairs": pairs, "then": []}]}
 
 
 def points(path, rows):

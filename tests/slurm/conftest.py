@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import compileall
 import itertools
 import signal
 from collections.abc import Callable, Iterator
 
 import pytest
 from cluster import Cluster, missing
-from on_slurm import LONG, LONG_TABLES, Run, results
+from on_slurm import LONG, LONG_TABLES, Run, compile_modules, results
 
-from workspace import ROOT, SMOKE, Workspace
+from workspace import SMOKE, Workspace
 
 NUMBERS = itertools.count(1)
 
@@ -21,8 +20,7 @@ def cluster() -> Iterator[Cluster]:
     if reason := missing():
         pytest.skip(reason)
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated"))  # end the cluster too
-    # The cluster's user cannot write here. Every process would compile all modules again.
-    assert compileall.compile_dir(ROOT / "src", quiet=1)
+    compile_modules()
     with Cluster() as started:
         yield started
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import re
@@ -216,6 +217,11 @@ def compiled_loops(cluster: Cluster) -> Path:
         shutil.copytree(loops, place / loops.name)
         own(place)
     return place
+
+
+def compile_modules() -> None:
+    """Compile the package. The user cannot write here, and every process would do it again."""
+    assert compileall.compile_dir(ROOT / "src", quiet=1)
 
 
 def own(folder: Path) -> None:
