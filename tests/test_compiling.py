@@ -202,7 +202,7 @@ def test_a_damaged_file_is_removed_and_made_again(tmp_path, place, monkeypatch, 
 
 
 def test_the_sources_include_the_formulas():
-    names = {"kernels.py", "rule.py", "growth.py", "compiling.py"}
+    names = {"kernels.py", "control_kernels.py", "rule.py", "growth.py", "compiling.py"}
     assert {path.name for path in compiling.SOURCES} == names
     assert all(path.is_file() for path in compiling.SOURCES)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import psutil
 import pytest
@@ -36,7 +38,7 @@ def test_a_job_ends_with_its_shell(snakemake, number):
     job = psutil.Process(int(shell.stdout.readline().split()[0]))
     assert job.parent().pid == shell.pid
     shell.send_signal(number)
-    job.wait(timeout=5)
+    wait_for_end(job)
     shell.communicate()
 
 
@@ -47,9 +49,18 @@ def test_a_job_ends_with_its_snakemake(snakemake):
     job = psutil.Process(int(number))
     snakemake.kill()
     snakemake.wait()
-    job.wait(timeout=5)
-    shell.communicate(timeout=5)
+    wait_for_end(job)
+    shell.communicate(timeout=30)
     assert shell.returncode == 128 + signal.SIGKILL
+
+
+def wait_for_end(process: psutil.Process, seconds: float = 30) -> None:
+    """Wait until a process has ended. The one that adopted it may not ask for its exit code."""
+    end = time.monotonic() + seconds
+    with contextlib.suppress(psutil.NoSuchProcess):
+        while process.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < end, "the process has not ended"
+            time.sleep(0.02)
 
 
 def shell_with_job(snakemake: int) -> subprocess.Popen[str]:
