@@ -45,7 +45,8 @@ from snap.pipeline import resources
 resources.bind(1)  # threads do not survive a fork
 
 import fuzz_cases  # noqa: E402
-from fuzz_cases import ROOT, Case  # noqa: E402
+import fuzz_place  # noqa: E402
+from fuzz_place import ROOT, Case  # noqa: E402
 
 VALID, REFUSED = "valid", "refused"
 FAULTS = ("traceback", "hang", "written")
@@ -251,7 +252,7 @@ def main() -> int:
     top = Path(tempfile.mkdtemp(prefix="snap-fuzz-")).resolve()
     begin = top / "begin"
     with contextlib.redirect_stderr(io.StringIO()):
-        fuzz_cases.prepare(begin)
+        fuzz_place.prepare(begin)
     imported()
     begun = time.monotonic()
     for number in cases(options):

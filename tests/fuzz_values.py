@@ -85,7 +85,7 @@ def junk(rng: random.Random) -> Any:
 
 def changed(value: Any, rng: random.Random) -> Any:
     """A copy of a mapping or list with one to three changes; sometimes something else."""
-    if rng.random() < 0.05:
+    if rng.random() < 0.05 or not isinstance(value, dict | list):
         return junk(rng)
     value = copy.deepcopy(value)
     for _ in range(rng.choice((1, 1, 2, 3))):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -302,6 +304,9 @@ def test_a_wrong_ledger_and_a_wrong_heartbeat_are_none(text, here, capsys):
     beats.mkdir()
     beat = {"job": "x", "trials": 1, "done": 0, "share": 0, "pid": -1, "host": "", "threads": 1}
     (beats / "more.json").write_text(json.dumps(beat | {"at": "now"}))
+    beat |= {"host": socket.gethostname(), "at": time.time()}
+    for pid in (-1, 0.0, 4e9, 10**300):
+        (beats / f"{pid}.json"[-40:]).write_text(json.dumps(beat | {"pid": pid}))
     for path in (here / "logs/iid.json", beats / "one.json"):
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert [main([command]) for command in ("status", "costs")] == [0, 0]

@@ -34,7 +34,7 @@ def is_alive(pid: int, before: float | None = None) -> bool:
     if pid <= 0:
         return False
     try:
-        process = psutil.Process(pid)
+        process = psutil.Process(int(pid))  # JSON may have 17.0
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
         return before is None or float(process.create_time()) < before + 1
