@@ -18,7 +18,7 @@ import pytest
 from snap.data.datasets import checksum
 from snap.files import write_result
 from snap.learners import LEARNERS
-from snap.pipeline import announcer, jobs, ladder, specs, status
+from snap.pipeline import announcer, controls, jobs, ladder, methods, specs, status
 from snap.pipeline.alive import STALE, goes_on
 from snap.pipeline.config import merge
 from snap.pipeline.kept import kept
@@ -35,6 +35,7 @@ PLACES = {
     "sequential": "{learner}/{dataset}/{configuration}/{job}.csv",
     "ladder": "{learner}/{dataset}/{configuration}.csv",
     "portrait": "{dataset}.csv",
+    "control": "{dataset}/{method}.csv",
 }
 
 
@@ -121,22 +122,51 @@ def test_the_trials_of_every_job_are_counted(tmp_path):
     """As the jobs themselves find them: none, one of each job, all; also in another reading."""
     planned = Planned(tmp_path, PRESET)
     assert len(planned.plans) == 2
-    in_store = [job for job in planned.jobs if job["stage"] != "portrait"]
-    assert planned.counted() == {job["output"]: 0 for job in in_store}
-    planned.select()
+    in_store = [job for job in planned.jobs if job["stage"] not in ("portrait", "control")]
+
+    def counted() -> dict[str, int]:
+        counts = planned.counted()
+        return {job["output"]: counts[job["output"]] for job in in_store}
+
     assert set(planned.counted().values()) == {0}
+    planned.select()
+    assert set(counted().values()) == {0}
     kept_now: set[Trial] = set()
     for some in (slice(0, 1), slice(None)):
         for job in in_store:
             kept_now.update(planned.trials(job)[some])
         for trial in kept_now:
             planned.keep(trial)
-        expected = {
+        assert counted() == {
             job["output"]: sum(trial in kept_now for trial in planned.trials(job))
             for job in in_store
         }
-        assert planned.counted() == expected
-    assert planned.counted() == {job["output"]: job["trials"] for job in in_store}
+    assert counted() == {job["output"]: job["trials"] for job in in_store}
+
+
+def test_the_trials_of_a_control_are_counted(tmp_path, synthetic_root):
+    """Before and after it has been chosen, and when a final trial is missing."""
+    planned = Planned(tmp_path, merge(PRESET, {"limits": {"train": 50, "test": 50}}))
+    plan = planned.plans["smoke"]
+    place = Workplace(planned.results / "trials", synthetic_root)
+    planned.select()
+    of_controls = [job for job in planned.jobs if job["stage"] == "control"]
+    assert len(of_controls) > 3
+    for job in of_controls:
+        method = methods.find(plan, job["dataset"], job["method"])
+        own = [] if method.own_search else methods.cells(plan, method)
+        spec = json.loads(specs.control(plan, method))
+        before = set(place.store.glob("??/*.json"))
+        selected = [planned.selected("smoke", cell) for cell in own]
+        controls.control(spec, selected, tmp_path / f"{method.name}.csv", place)
+        recruits = len(own) if method.recruits else 0
+        assert planned.counted()[job["output"]] == job["trials"] - recruits
+        trained = sorted(
+            set(place.store.glob("??/*.json")) - before, key=lambda path: path.stat().st_mtime_ns
+        )
+        if trained:
+            trained[-1].unlink()
+            assert planned.counted()[job["output"]] == job["trials"] - recruits - 1
 
 
 def test_both_halves_of_a_coordinate_wise_search_are_counted(tmp_path, synthetic_root):

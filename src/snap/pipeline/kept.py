@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from snap.engines import ENGINES, resolve
 from snap.errors import SnapError
+from snap.pipeline import methods, specs
+from snap.pipeline.controls import chosen
 from snap.pipeline.jobs import best_eta, selected_pair
 from snap.pipeline.plan import Cell, Pair, Plan
 from snap.pipeline.shapes import CONFIG, PAPER, check
@@ -114,7 +116,26 @@ class _Counter:
                         trials.append(dataclasses.replace(trial, protocol=protocol))
         return len([trial for trial in trials if self.find(trial)])
 
-    def _found(self, trials: Iterator[Trial]) -> dict[Trial, Path]:
+    def control(self, job: Described) -> int:
+        """Final trials are known once it has been chosen. The store does not keep recruits."""
+        method = methods.find(self.plan, job["dataset"], job["method"])
+        spec = json.loads(specs.control(self.plan, method))
+        own = [] if method.own_search else methods.cells(self.plan, method)
+        asking = chosen(spec, [self._selection(cell) for cell in own])
+        found: dict[Trial, Path] = {}
+        results = None
+        # A cell may have no selection yet.
+        with contextlib.suppress(StopIteration, OSError, SnapError):
+            while True:
+                trials, _ = asking.send(results)
+                now = self._found(trials)
+                found |= now
+                if len(now) < len(set(trials)):
+                    break
+                results = {trial: _result(file) for trial, file in now.items()}
+        return len(found)
+
+    def _found(self, trials: Iterable[Trial]) -> dict[Trial, Path]:
         files = ((trial, self.find(trial)) for trial in trials)
         return {trial: file for trial, file in files if file is not None}
 
@@ -126,11 +147,14 @@ class _Counter:
         given = self.plan.given_pair(cell)
         if given is not None:
             return [given]
-        family = self.folder / "select" / cell.learner / cell.dataset / cell.configuration
         try:
-            return selected_pair(family / f"lambda={cell.lambda_text}.csv")
+            return selected_pair(self._selection(cell))
         except (OSError, SnapError):
             return []
+
+    def _selection(self, cell: Cell) -> Path:
+        family = self.folder / "select" / cell.learner / cell.dataset / cell.configuration
+        return family / f"lambda={cell.lambda_text}.csv"
 
 
 # How the kept trials of each stage are counted. Portraits are not kept in the store.
@@ -139,11 +163,17 @@ COUNTED: Mapping[str, Callable[[_Counter, Described], int]] = {
     "iid": _Counter.final,
     "sequential": _Counter.final,
     "ladder": _Counter.ladder,
+    "control": _Counter.control,
 }
 
 
 def _point(trial: Trial, file: Path) -> dict[str, Any]:
     """A kept trial as a row of a search."""
-    result = json.loads(file.read_bytes())["result"]
+    result = _result(file)
     outcome = {"accuracy": result["accuracy"], "diverged": result["diverged"]}
     return {"eta": trial.eta, "alpha": trial.alpha, **outcome}
+
+
+def _result(file: Path) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(file.read_bytes())["result"]
+    return result
