@@ -91,7 +91,7 @@ class Roofline:
         return max(work * self.weights * self.operation, self.traffic)
 
 
-def _samples() -> Samples:
+def images() -> Samples:
     """As many images as in MNIST, so that they are read from memory as in real training."""
     files = synthetic.files()
     images = files["train-images-idx3-ubyte"].reshape(synthetic.TRAIN, -1)
@@ -99,7 +99,7 @@ def _samples() -> Samples:
     return Samples(np.tile(images, (30, 1)), np.tile(labels, 30))
 
 
-def _trial(learner: str, configuration: str, hidden: int) -> Trial:
+def trial_of(learner: str, configuration: str, hidden: int) -> Trial:
     inhibits = LEARNERS[learner].inhibits
     return Trial(
         Configuration.parse(configuration),
@@ -119,7 +119,7 @@ def measure(widths: list[int], quick: bool = False) -> dict[str, Any]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        samples = _samples()
+        samples = images()
         rows = [row for h in widths for row in _rows(samples, h, turns=3 if quick else 15)]
         scaling = _scaling(samples, widths[0], turns=2 if quick else 12)
         sharing = _sharing(samples, widths[0], turns=2 if quick else 12)
@@ -139,7 +139,7 @@ def _rows(samples: Samples, hidden: int, turns: int) -> list[dict[str, Any]]:
     rows = []
     order = np.random.default_rng(0).permutation(len(samples))
     for (learner, configuration), work in WORK.items():
-        trial = _trial(learner, configuration, hidden)
+        trial = trial_of(learner, configuration, hidden)
         roofline = Roofline(hidden, samples.images.shape[1])
         populations = {}
         for engine in SAMPLES:
@@ -174,7 +174,7 @@ def _rows(samples: Samples, hidden: int, turns: int) -> list[dict[str, Any]]:
 
 def _scaling(samples: Samples, hidden: int, turns: int) -> float:
     """How much faster two threads are than one at training populations; best turn of each."""
-    trial = _trial(HEBBIAN.name, "sigmoid-sigmoid-neuron", hidden)
+    trial = trial_of(HEBBIAN.name, "sigmoid-sigmoid-neuron", hidden)
     weights = [initial_weights(trial, samples.images.shape[1])]
     make = population_class("cpu")
     populations = [make([trial], weights, samples) for _ in range(8)]
@@ -192,7 +192,7 @@ def _scaling(samples: Samples, hidden: int, turns: int) -> float:
 def _sharing(samples: Samples, hidden: int, turns: int) -> float:
     """How much faster two configurations that share a layer train together than in turn."""
     names = ("sigmoid-linear-neuron", "sigmoid-sigmoid-neuron")
-    trials = [_trial(HEBBIAN.name, name, hidden) for name in names]
+    trials = [trial_of(HEBBIAN.name, name, hidden) for name in names]
     weights = [initial_weights(trial, samples.images.shape[1]) for trial in trials]
     make = population_class("cpu")
     together = make(trials, weights, samples)

@@ -34,21 +34,33 @@ def _add_bench(commands: Any) -> None:
         default="cpu",
         help="triton: check and measure it on a GPU instead",
     )
+    bench.add_argument(
+        "--controls", action="store_true", help="measure the controls instead (engine cpu)"
+    )
     bench.add_argument("--device", default="auto", help="cuda, cuda:1, … (engine triton)")
     bench.set_defaults(command=_bench)
 
 
 def _bench(options: argparse.Namespace) -> None:
-    from snap import bench
+    from snap.errors import SnapError
     from snap.numbers import parse_whole
 
     widths = [parse_whole(h, "hidden", least=1) for h in options.hidden or (64, 96)]
-    if options.engine == "triton":
+    if options.controls and options.engine != "cpu":
+        raise SnapError("--controls measures the cpu engine: leave out --engine")
+    if options.controls:
+        from snap import control_bench
+
+        report = control_bench.measure(widths, quick=options.quick)
+        print(json.dumps(report) if options.json else control_bench.table(report))
+    elif options.engine == "triton":
         from snap import gpu_bench
 
         report = gpu_bench.measure(widths, gpu_bench.device_to_measure(options.device))
         print(json.dumps(report) if options.json else gpu_bench.table(report))
     else:
+        from snap import bench
+
         report = bench.measure(widths, quick=options.quick)
         print(json.dumps(report) if options.json else bench.table(report))
 
