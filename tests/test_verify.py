@@ -211,6 +211,12 @@ def test_a_deeply_nested_trial_is_reported(folder, capsys):
     assert verify(folder, capsys)[1][0] == f"{trial} is not a trial's result"
 
 
+def test_a_flipped_bit_in_the_key_of_a_trials_name_is_reported(folder, capsys):
+    (trial,) = (folder / "results/trials").glob("*/*.json")
+    trial.write_text(trial.read_text().replace('"name"', '"naoe"'))
+    assert verify(folder, capsys)[1][0] == f"{trial} does not match its checksum"
+
+
 def test_a_trial_in_the_file_of_another_is_reported(folder, capsys):
     (trial,) = (folder / "results/trials").glob("*/*.json")
     other = trial.with_name("0" * 64 + ".json")

@@ -64,13 +64,14 @@ def damage(path: Path) -> str | None:
         content = _read(path)
         intact = content["sha256"] == _digest(content["result"])
         own = content.get("name", path.stem) == path.stem  # older files do not have their name
+        known = content.keys() <= {"name", "sha256", "result"}
     except OSError as error:
         return f"cannot be read ({error.strerror})"
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return "is not a trial's result"
     if not own:
         return "contains another trial"
-    return None if intact else "does not match its checksum"
+    return None if intact and known else "does not match its checksum"
 
 
 def _read(path: Path) -> dict[str, Any]:
