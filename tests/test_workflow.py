@@ -25,18 +25,21 @@ import yaml
 
 from snap.data.datasets import checksum
 from snap.errors import SnapError
+from snap.files import write_result
 from snap.pipeline import published, specs
 from snap.pipeline.config import merge
 from snap.pipeline.restore import restore
-from snap.pipeline.rows import read_rows
+from snap.pipeline.rows import COLUMNS, read_rows
 from snap.pipeline.training import Workplace, train
 from snap.pipeline.trial_store import TrialStore
 from snap.publishing import publish
 from snap.publishing.passages import MAKERS
 from snap.report import catalog, claims, paper_tables
 from snap.trial import SEMANTICS, Trial
-from workspace import ROOT, SMOKE, Make, Workspace, until, with_files
+from workspace import ROOT, Make, Workspace, until, with_files
+from workspace import SMOKE as WITH_CONTROLS
 
+SMOKE = merge(WITH_CONTROLS, {"controls": None})
 TABLES = (
     "search",
     "selected",
@@ -62,7 +65,7 @@ def finished(tmp_path_factory) -> Workspace:
     workspace.configure(SMOKE)
     jobs, trained = workspace.run("all")
     # 3 configurations × 2 λ, and 2 of SGD; 4 pairs each, 2 rates for SGD; two seeds in final runs.
-    assert jobs == Counter(data=1) + TRAINING + Counter(table=8, check=1) + REPORT
+    assert jobs == Counter(data=1) + TRAINING + Counter(table=len(COLUMNS), check=1) + REPORT
     # The i.i.d. run with seed 0 is a trial of the search and is not trained again. One rung of the
     # ladder, `reference`, is a trial of the final runs; the 12 others are new.
     assert trained == (6 * 4 + 2 * 2) + 8 * (2 - 1) + 8 * 2 + 2 * 12
@@ -179,7 +182,7 @@ def test_changed_epochs_run_every_search(workspace):
 def test_a_new_table_format_trains_nothing(workspace, own_package):
     edit(own_package / "pipeline/specs.py", f"FORMAT = {specs.FORMAT}", "FORMAT = 999")
     jobs, trained = workspace.run()
-    assert jobs == TRAINING + Counter(table=8, check=1)
+    assert jobs == TRAINING + Counter(table=len(COLUMNS), check=1)
     assert trained == 0
 
 
@@ -187,7 +190,7 @@ def test_one_more_final_seed_trains_only_that_seed(workspace):
     workspace.configure(changed(sequential={"seeds": [0, 1, 2]}))
     jobs, trained = workspace.run()
     # Every table has the number of seeds in its column `run`.
-    assert jobs == Counter(sequential=8, portrait=1, table=8, check=1)
+    assert jobs == Counter(sequential=8, portrait=1, table=len(COLUMNS), check=1)
     assert trained == 8
 
 
@@ -252,6 +255,8 @@ def test_everything_is_in_the_report(finished):
     run = finished.folder / "results/smoke"
     page = (run / "report.html").read_text()
     for kind in catalog.KINDS:
+        if kind.name == "controls":  # this run has none
+            continue
         name = f"{kind.name}-Synthetic" if kind.per_dataset else kind.name
         assert f'id="figure-{name.lower()}"' in page.lower(), name
         for suffix in ("png", "pdf", "svg", *(["csv"] if kind.data else [])):
@@ -268,8 +273,9 @@ def test_everything_is_in_the_report(finished):
 
 
 def test_a_new_semantics_version_runs_everything(workspace, own_package):
+    """But the tables of the controls, which have no rows."""
     edit(own_package / "trial.py", f"SEMANTICS = {SEMANTICS}", "SEMANTICS = 999")
-    assert workspace.would_run() == TRAINING + Counter(table=8, check=1) + REPORT
+    assert workspace.would_run() == TRAINING + Counter(table=len(TABLES), check=1) + REPORT
 
 
 @pytest.mark.parametrize("sharing", [{"lambdas_per_job": 2}, {"points_per_job": 3}])
@@ -397,7 +403,11 @@ def test_publishing(finished, workspace):
 def test_an_inconsistent_or_unfinished_run_is_not_published(workspace):
     run, to = workspace.folder / "results/smoke", workspace.folder / "published"
     table = run / "tables/ladder.csv"
-    table.write_text(table.read_text().replace("smoke", "other"))
+    altered = table.read_text().replace("smoke", "other")
+    table.write_text(altered)
+    with pytest.raises(SnapError, match=r"ladder\.csv does not match its checksum"):
+        publish.publish(run, to)
+    write_result(table, altered.encode())
     with pytest.raises(SnapError, match="not drawn from its tables: ladder"):
         publish.publish(run, to)
     (run / "claims.json").unlink()
@@ -420,7 +430,7 @@ def test_a_run_continues_from_published_results(finished, tmp_path, monkeypatch)
     assert restore(tmp_path / "published", work.folder / "results") == {"cpu": kept}
     assert restore(tmp_path / "published", work.folder / "results") == {}
     jobs, trained = work.run("all")
-    assert jobs == Counter(data=1) + TRAINING + Counter(table=8, check=1) + REPORT
+    assert jobs == Counter(data=1) + TRAINING + Counter(table=len(COLUMNS), check=1) + REPORT
     assert trained == 2 * 12
     assert work.files("tables/*.csv") == finished.files("tables/*.csv")
     # The restored run is named on the page and in what is published next.
