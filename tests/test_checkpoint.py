@@ -381,7 +381,7 @@ def test_time_before_the_interruption_counts(tmp_path, small, written):
 
 def test_a_job_goes_on(tmp_path, synthetic_root, written, capsys):
     trial = POPULATIONS["torch iid hebbian"][0]
-    cell = {"trials": [trial.text], "pairs": [(0.1, 0.01), (0.1, 0.001)]}
+    cell = {"trials": [trial.text], "pairs": [(0.1, 0.01), (0.1, 0.001)], "then": []}
     spec = {"engine": "torch", "cells": [cell]}
     place = Workplace(tmp_path / "results/trials", synthetic_root)
     jobs.search(spec, [], tmp_path / "out.csv", Workplace(tmp_path / "other", synthetic_root))
@@ -425,7 +425,9 @@ def test_a_killed_job_goes_on(tmp_path, synthetic_root):
     trial = Trial(
         "sigmoid-sigmoid-neuron", 1, 4, 0, "Synthetic", experiment=Iid(40), hidden=32, test_limit=50
     )
-    spec = json.dumps({"engine": "cpu", "cells": [{"trials": [trial.text], "pairs": [(0.1, 0.1)]}]})
+    spec = json.dumps(
+        {"engine": "cpu", "cells": [{"trials": [trial.text], "pairs": [(0.1, 0.1)], "then": []}]}
+    )
     tables = []
     for kills in (0, 2):
         folder = tmp_path / str(kills)

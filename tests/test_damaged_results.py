@@ -125,15 +125,16 @@ def test_a_publication_is_not_made_from_altered_files(tmp_path, name):
 def test_a_publication_that_was_altered(tmp_path):
     run, to = make_run(tmp_path / "results/mine", "run5"), tmp_path / "published"
     publish(run, to)
-    assert list(snap.results(to)["iid"]["run"]) == ["run5"]
-    alter(to / "tables/iid.csv")
-    with pytest.raises(SnapError, match=r"tables/iid\.csv differs from .*record\.json"):
-        _ = snap.results(to)["iid"]
+    assert list(snap.results(to)["claims"]["run"]) == ["run5"]
+    for name in ("claims", "tables/iid"):
+        alter(to / f"{name}.csv")
+        with pytest.raises(SnapError, match=rf"{name}\.csv differs from .*record\.json"):
+            _ = snap.results(to)[Path(name).name]
 
 
 def test_the_account_of_time(tmp_path):
     for name, content in (
-        ("plan.json", {"run": "mine", "jobs": [], "started": 0}),
+        ("plan.json", {"run": "mine", "cores": 2, "slurm": None, "jobs": [], "started": 0}),
         ("invocations/1.json", {"seconds": 5, "cores": 2}),
     ):
         write_result(tmp_path / "results/mine" / name, json.dumps(content).encode())

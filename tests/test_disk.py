@@ -20,7 +20,9 @@ TRIAL = Trial(
     "linear-linear", 1.0, 4, 0.0, "Synthetic", experiment=Iid(1), hidden=4, train_limit=300
 )
 PAIRS = [(0.1, alpha / 100) for alpha in range(1, 4)]
-SPEC = json.dumps({"cells": [{"trials": [TRIAL.text], "pairs": PAIRS}], "engine": "cpu"})
+SPEC = json.dumps(
+    {"cells": [{"trials": [TRIAL.text], "pairs": PAIRS, "then": []}], "engine": "cpu"}
+)
 
 
 def search(folder, data, limit=None):

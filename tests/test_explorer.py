@@ -17,6 +17,7 @@ from PIL import Image
 
 from little_run import as_in_the_paper, rows_of, write
 from snap import Sequential, Trial
+from snap.files import write_result
 from snap.pipeline import snapshots
 from snap.pipeline.snapshots import Snapshots
 from snap.report import bundle, development, explorer
@@ -179,7 +180,8 @@ def made(folder, rows):
         old = pd.read_csv(folder / "curve.csv", nrows=0).columns
         kept = [name for name in old if name not in ("task1", "task2", "task3")]
         curve = pd.DataFrame(rows["curve"]).assign(run="paper")
-        curve.reindex(columns=[*kept, *columns]).to_csv(folder / "curve.csv", index=False)
+        text = curve.reindex(columns=[*kept, *columns]).to_csv(index=False)
+        write_result(folder / "curve.csv", text.encode())
     return tables
 
 

@@ -495,7 +495,9 @@ def plan_file(tmp_path) -> Path:
     path = tmp_path / "results" / "quick" / "plan.json"
     invocation = path.parent / "invocations" / "1.json"
     invocation.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"run": "quick", "cores": 2, "jobs": [job, other], "started": 0}))
+    path.write_text(
+        json.dumps({"run": "quick", "cores": 2, "slurm": None, "jobs": [job, other], "started": 0})
+    )
     invocation.write_text(json.dumps({"seconds": 10, "cores": 2}))
     ledger = {"trials": 4, "trained": 3, "diverged": 1}
     ledger |= {"training_seconds": 6.0, "ever_trained_seconds": 7.0}

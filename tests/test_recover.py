@@ -16,6 +16,8 @@ import pytest
 from snap.pipeline import keeper
 from workspace import ROOT, SMOKE, Workspace
 
+PLAN = {"run": "smoke", "cores": 2, "slurm": None, "jobs": [], "started": 1.0}
+
 
 def recover(folder, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, ROOT / "workflow/recover.py"]
@@ -105,7 +107,7 @@ def test_the_program_of_a_process(monkeypatch, command, expected):
 def test_a_recorded_process_that_lives_is_active(workspace):
     """Another user's Snakemake cannot be seen to run in this folder, but it can be seen to live."""
     lock(workspace.folder)
-    record = {"run": "smoke", "host": socket.gethostname(), "slurm": None, "pid": os.getpid()}
+    record = PLAN | {"host": socket.gethostname(), "pid": os.getpid()}
     record |= {"started": time.time()}
     (workspace.folder / "results/smoke").mkdir(parents=True)
     (workspace.folder / "results/smoke/plan.json").write_text(json.dumps(record))
@@ -203,7 +205,7 @@ def test_a_run_on_another_machine_blocks_while_it_is_active(
         path.write_text(text)
         os.utime(path, (time.time() - age,) * 2)
 
-    record = {"run": "smoke", "host": "elsewhere", "slurm": None, "started": time.time() - 3600}
+    record = PLAN | {"host": "elsewhere", "started": time.time() - 3600}
     record |= {"ended": time.time() - 600} if ended else {}
     file(".snakemake/locks/0.output.lock", "results/smoke/tables/search.csv\n", lock_age)
     file("results/smoke/plan.json", json.dumps(record), file_age)
@@ -257,7 +259,7 @@ def test_a_run_in_an_allocation_is_dead_at_once_when_the_allocation_is(
     (workspace.folder / ".snakemake/locks").mkdir(parents=True)
     (workspace.folder / ".snakemake/locks/0.output.lock").write_text("results\n")
     (workspace.folder / "results/smoke").mkdir(parents=True)
-    record = {"run": "smoke", "host": "elsewhere", "slurm": None, "started": time.time()}
+    record = PLAN | {"host": "elsewhere", "started": time.time()}
     (workspace.folder / "results/smoke/plan.json").write_text(
         json.dumps(record | {"allocation": "77"})
     )
@@ -277,7 +279,7 @@ def test_the_lock_stays_if_slurm_does_not_answer(workspace, tmp_path_factory):
     (workspace.folder / ".snakemake/locks").mkdir(parents=True)
     (workspace.folder / ".snakemake/locks/0.output.lock").write_text("results\n")
     (workspace.folder / "results/smoke").mkdir(parents=True)
-    record = {"run": "smoke", "host": socket.gethostname(), "slurm": "name", "started": 1.0}
+    record = PLAN | {"host": socket.gethostname(), "slurm": "name", "started": 1.0}
     (workspace.folder / "results/smoke/plan.json").write_text(json.dumps(record))
     path = f"{squeue.parent}{os.pathsep}{os.environ['PATH']}"
     done = recover(workspace.folder, PATH=path)

@@ -100,7 +100,8 @@ def remove_damaged(folder: Path) -> None:
     checked = itertools.chain(verify.check_data(Path("data")), verify.check_run(folder))
     for file in [file for file in checked if file.fault is not None]:
         if file.remove():
-            print(f"snap: {file.path} {file.fault}; it is made again", file=sys.stderr)
+            fault = re.sub("[;:] fetch it again$", "", str(file.fault))  # the run does
+            print(f"snap: {file.path} {fault}; it is made again", file=sys.stderr)
 
 
 def with_configs(options: list[str]) -> list[str]:

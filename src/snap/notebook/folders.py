@@ -41,7 +41,7 @@ class Results:
                 f"{self.folder} has no table {name!r}: choose from {', '.join(self.names)}"
             )
         if name == CLAIMS:
-            return frames.read(self.folder / f"{CLAIMS}.csv")
+            return frames.read_any(self.folder / f"{CLAIMS}.csv")
         return self.tables.table(name)
 
     def __iter__(self) -> Iterator[str]:

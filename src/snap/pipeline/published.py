@@ -37,7 +37,7 @@ def recorded(folder: Path) -> dict[str, str]:
 def read_whole(path: Path) -> bytes:
     """The content of a result: of a run, or of a publication, whose record then counts too."""
     content = read_result(path)
-    for folder in path.parents[1:4]:
+    for folder in path.parents[:4]:
         if (folder / RECORD).is_file():
             expected = recorded(folder).get(path.relative_to(folder).as_posix())
             if expected not in (None, hashlib.sha256(content).hexdigest()):

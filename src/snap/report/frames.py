@@ -31,15 +31,21 @@ LATER = {"ladder": ("learner",), "sequential": ("forgetting_known", "forgetting_
 MOST = 500_000_000  # bytes of a table that a packed file may expand to
 
 
-def read(path: Path) -> Frame:
-    """Read a tidy table: rows.TEXT are text, all others numbers, missing values NaN."""
+def read_any(path: Path) -> Frame:
+    """Read a table. Missing values are NaN."""
     text = io.BytesIO(content_of(path))
     kinds = dict.fromkeys((name for name in TEXT if name != REACHED), "str")
     try:
-        frame = pd.read_csv(text, dtype=kinds, keep_default_na=True, index_col=False)
+        frame: Frame = pd.read_csv(text, dtype=kinds, keep_default_na=True, index_col=False)
     except (ValueError, OverflowError) as error:
         reason = printable(str(error), 200)
         raise SnapError(f"{path} cannot be read as a table: {reason}") from None
+    return frame
+
+
+def read(path: Path) -> Frame:
+    """Read a tidy table, which must have its columns: rows.TEXT are text, all others numbers."""
+    frame = read_any(path)
     name = path.name.partition(".")[0]
     missing = {"run", *COLUMNS.get(name, ())} - {*frame.columns, *LATER.get(name, ())}
     if missing:
