@@ -50,7 +50,7 @@ TABLES = (
     "ladder",
     "consolidation",
 )
-# Figures and tables of the page that this run has no controls for; tests/test_page.py looks for them.
+# Of the page of a run with controls, which this one has not; tests/test_page.py looks for them.
 OF_CONTROLS = ("controls", "controls-Synthetic", "control-questions", "recruitment")
 FIGURES = len(catalog.names(["Synthetic"]))
 DRAWN = Counter(figure=FIGURES - 1, diagram=1)
