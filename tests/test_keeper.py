@@ -13,6 +13,7 @@ import time
 import psutil
 import pytest
 
+from killed_run import reset_signals
 from snap.pipeline import keeper
 
 JOB = (
@@ -67,7 +68,10 @@ def shell_with_job(snakemake: int) -> subprocess.Popen[str]:
     """A shell that starts a job as the workflow's shells do."""
     command = f'snap() {{ {keeper.PARENTS}="$$ {snakemake}" "$0" -c "$@"; }}; snap "$1" 2>&1'
     return subprocess.Popen(
-        ["bash", "-c", command, sys.executable, JOB], stdout=subprocess.PIPE, text=True
+        ["bash", "-c", command, sys.executable, JOB],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=reset_signals,
     )
 
 
